@@ -11,6 +11,7 @@ import { PauseBanner } from "@/pages/orders/pause";
 import { PrintProvider } from "@/pages/orders/print";
 import { StepsProvider } from "@/pages/orders/steps";
 import { useSession } from "@/session/session";
+import { inlineLink } from "@/ui/link";
 import { Empty, PageHeader } from "@/ui/page";
 
 import { Frame } from "./frame";
@@ -88,7 +89,7 @@ const Refusal = ({ title, reason, children }: { title: string; reason: string; c
     <PageHeader title={title} />
     <Empty title={reason}>
       <p>{children}</p>
-      <Link to="/" className="text-primary underline">
+      <Link to="/" className={inlineLink}>
         Go to the home page
       </Link>
     </Empty>

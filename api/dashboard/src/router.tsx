@@ -15,6 +15,7 @@ import { AccountProvider, useAccount } from "@/session/account";
 import { SessionProvider, useSessionState } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Countdown } from "@/ui/duration";
+import { inlineLink } from "@/ui/link";
 import { Empty, Failure, Loading } from "@/ui/page";
 
 import { Layout, PlatformLayout } from "./layout";
@@ -93,7 +94,7 @@ function Realm() {
 function NotFound() {
   return (
     <Empty title="Page not found">
-      <Link to="/" className="text-primary underline">
+      <Link to="/" className={inlineLink}>
         Go to the home page
       </Link>
     </Empty>

@@ -1,17 +1,16 @@
 import { Check, ChevronsUpDown } from "lucide-react";
 import { useState } from "react";
 
-import { errorMessage } from "@/api/error-message";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Badge } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 /** Switches the active store and its view. The view sets the currency and the language of product names. */
 export function StoreSwitch() {
   const { store: active, stores, storeId, storeName, viewLocale, currency, switchStore } = useSession();
-  const toast = useToast();
+  const showError = useErrorToast();
   const [busy, setBusy] = useState(false);
   const website = stores.filter((store) => store.websiteId === active?.websiteId);
   const view = active?.storeViews.find((one) => one.locale === viewLocale && one.currency === currency);
@@ -20,7 +19,7 @@ export function StoreSwitch() {
     try {
       await switchStore(store, storeView);
     } catch (error) {
-      toast(errorMessage(error), { error: true });
+      showError(error);
     } finally {
       setBusy(false);
     }

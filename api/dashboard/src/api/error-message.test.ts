@@ -1,7 +1,10 @@
 import { ComandaError } from "@comanda/client";
-import { expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 
 import { errorMessage } from "./error-message";
+import { setMessageClock } from "./readable";
+
+beforeEach(() => setMessageClock({ locale: "en-US", timezone: "Europe/Berlin" }));
 
 test.each([
   [
@@ -69,6 +72,4 @@ test.each([
     new ComandaError({ status: 409, code: "CONFLICT", message: "ordering is paused until 2026-07-01T17:30:00.000Z" }),
     "Ordering is paused until Jul 1, 2026, 7:30 PM.",
   ],
-])("shows local times in %s", (error, message) =>
-  expect(errorMessage(error, { locale: "en-US", timezone: "Europe/Berlin" }).replaceAll("\u202f", " ")).toBe(message),
-);
+])("shows local times in %s", (error, message) => expect(errorMessage(error).replaceAll("\u202f", " ")).toBe(message));

@@ -1,6 +1,6 @@
 import { ComandaError } from "@comanda/client";
 
-import { type Clock, instant, messageClock, readable, withLocalTimes } from "./readable";
+import { instant, readable, withLocalTimes } from "./readable";
 
 const conflict = "Another user has changed this. Review the current version, then try again.";
 
@@ -36,13 +36,13 @@ const timed: Record<string, (error: ComandaError) => string> = {
 /** Reports whether errorMessage returns a sentence of its own, so that the details of the error add nothing. */
 export const isPlain = (error: ComandaError) => error.code in messages || error.code in timed;
 
-/** Returns a sentence that says why a request failed and what to do. Times in it are those of the clock. */
-export function errorMessage(error: unknown, clock: Clock = messageClock()): string {
+/** Returns a sentence that says why a request failed and what to do. Times in it are local. */
+export function errorMessage(error: unknown): string {
   if (!(error instanceof ComandaError)) return "An unexpected error occurred on this page. Reload it and try again.";
   if (error.code === "RATE_LIMITED" && error.retryAfter)
     return `Too many requests. Wait ${error.retryAfter} seconds, then try again.`;
   if (error.status >= 500) return "The service could not process the request. Wait a moment, then try again.";
   const own = messages[error.code] ?? timed[error.code]?.(error);
-  const text = own ? withLocalTimes(own, clock) : readable(error.message, clock);
+  const text = own ? withLocalTimes(own) : readable(error.message);
   return text.charAt(0).toUpperCase() + text.slice(1) + (/[.!?]$/.test(text) ? "" : ".");
 }

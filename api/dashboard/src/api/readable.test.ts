@@ -1,12 +1,11 @@
 import { ComandaError } from "@comanda/client";
-import { afterEach, beforeEach, expect, test } from "vitest";
+import { beforeEach, expect, test } from "vitest";
 
 import { fieldErrors } from "./client";
 import { errorMessage } from "./error-message";
 import { readable, readablePath, setMessageClock } from "./readable";
 
 beforeEach(() => setMessageClock({ locale: "en-GB", timezone: "Europe/Berlin" }));
-afterEach(() => setMessageClock({ locale: "en", timezone: "UTC" }));
 
 test.each([
   [

@@ -3,11 +3,10 @@
 /** The locale and time zone of times in messages. */
 export type Clock = { locale: string; timezone: string };
 
-let clock: Clock = { locale: "en", timezone: "UTC" };
+const { locale, timeZone: timezone } = Intl.DateTimeFormat().resolvedOptions();
+let clock: Clock = { locale, timezone };
 
-/** Returns the clock of messages: that of the logged-in user. */
-export const messageClock = () => clock;
-
+/** Sets the clock of messages: that of the active store, otherwise the browser's. */
 export const setMessageClock = (next: Clock) => void (clock = next);
 
 /** The words for members whose names alone would not be understood. */
@@ -32,7 +31,8 @@ const words: Record<string, string> = {
 export const instant = /\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(?:\.\d+)?Z/g;
 
 /** Returns a text of the API with its times, which are in UTC, in the time zone of the clock. */
-export function withLocalTimes(text: string, { locale, timezone }: Clock) {
+export function withLocalTimes(text: string) {
+  const { locale, timezone } = clock;
   const format = new Intl.DateTimeFormat(locale, { dateStyle: "medium", timeStyle: "short", timeZone: timezone });
   return text.replace(instant, (at) => format.format(new Date(at)));
 }
@@ -45,8 +45,8 @@ const constants = /\b[A-Z]+(?:_[A-Z]+)+\b/g;
 const wordsOf = (name: string) => words[name] ?? name.replace(/[A-Z]/g, (letter) => ` ${letter.toLowerCase()}`);
 
 /** Returns a message of the API with local times and without technical names. */
-export const readable = (message: string, clock: Clock = messageClock()) =>
-  withLocalTimes(message, clock)
+export const readable = (message: string) =>
+  withLocalTimes(message)
     .replace(members, wordsOf)
     .replace(constants, (name) => name.replaceAll("_", " ").toLowerCase());
 

@@ -42,21 +42,21 @@ export function shareAccessToken(next: string | null) {
   channel?.postMessage({ token: next });
 }
 
-/** A shared lock that each open tab holds, so that a new tab can tell whether to wait for the token of another. */
+/** A shared lock that each open tab holds. A new tab waits for the token of another tab only if there is one. */
 const tabLock = "comanda.tab";
 if (typeof navigator !== "undefined" && navigator.locks)
   void navigator.locks.request(tabLock, { mode: "shared" }, () => new Promise(() => {}));
 
 /** The time in milliseconds for which a new tab waits for the token of another tab. */
-const tokenPatience = 300;
+const tokenTimeout = 300;
 
-/** Asks the other tabs for their access token. Returns whether this tab has one afterwards. */
-async function askOtherTabs(): Promise<boolean> {
+/** Requests the access token of the other tabs. Returns whether this tab has one afterwards. */
+async function requestToken(): Promise<boolean> {
   const { held = [] } = await navigator.locks.query();
   if (held.filter(({ name }) => name === tabLock).length < 2) return false;
   channel?.postMessage({ wanted: true });
   await new Promise<void>((resolve) => {
-    const timer = setTimeout(done, tokenPatience);
+    const timer = setTimeout(done, tokenTimeout);
     const forget = onTokenChange(done);
     function done() {
       clearTimeout(timer);
@@ -86,7 +86,7 @@ const withLock = <T>(work: () => Promise<T>): Promise<T> =>
 
 async function refreshOnce(stale: string | null): Promise<Refreshed> {
   if (token !== null && token !== stale) return { result: "renewed" };
-  if (stale === null && channel && navigator.locks && (await askOtherTabs())) return { result: "renewed" };
+  if (stale === null && channel && navigator.locks && (await requestToken())) return { result: "renewed" };
   let response: Response;
   try {
     response = await fetch("/auth/refresh", { method: "POST" });

@@ -18,25 +18,25 @@ type Amounts = {
 };
 
 /** The total of an order with its parts. */
-export function Totals({ of }: { of: Amounts }) {
+export function Totals({ amounts }: { amounts: Amounts }) {
   const { locale } = useAccount();
   const line = (label: ReactNode, minor: number, className?: string) => (
     <div className={cn("flex justify-between gap-4", className)}>
       <dt>{label}</dt>
       <dd>
-        <Money minor={minor} currency={of.currency} />
+        <Money minor={minor} currency={amounts.currency} />
       </dd>
     </div>
   );
-  const taxed = of.taxes.filter(({ ratePpm }) => ratePpm > 0);
+  const taxed = amounts.taxes.filter(({ ratePpm }) => ratePpm > 0);
   const taxes = (name: string, className?: string) =>
     taxed.length === 0
-      ? line(name, of.taxMinor, className)
+      ? line(name, amounts.taxMinor, className)
       : taxed.map(({ ratePpm, baseMinor, taxMinor }) => (
           <Fragment key={ratePpm}>
             {line(
               <>
-                {name} {formatRate(ratePpm, locale)} on <Money minor={baseMinor} currency={of.currency} />
+                {name} {formatRate(ratePpm, locale)} on <Money minor={baseMinor} currency={amounts.currency} />
               </>,
               taxMinor,
               className,
@@ -45,12 +45,12 @@ export function Totals({ of }: { of: Amounts }) {
         ));
   return (
     <dl className="grid gap-1 text-sm">
-      {line("Subtotal", of.subtotalMinor)}
-      {of.discountMinor > 0 && line("Discount", -of.discountMinor)}
-      {of.deliveryFeeMinor > 0 && line("Delivery", of.deliveryFeeMinor)}
-      {!of.taxIncluded && taxes("Tax")}
-      {line("Total", of.totalMinor, "border-t pt-1 text-base font-semibold")}
-      {of.taxIncluded && taxes("Including tax", "text-xs text-muted-foreground")}
+      {line("Subtotal", amounts.subtotalMinor)}
+      {amounts.discountMinor > 0 && line("Discount", -amounts.discountMinor)}
+      {amounts.deliveryFeeMinor > 0 && line("Delivery", amounts.deliveryFeeMinor)}
+      {!amounts.taxIncluded && taxes("Tax")}
+      {line("Total", amounts.totalMinor, "border-t pt-1 text-base font-semibold")}
+      {amounts.taxIncluded && taxes("Including tax", "text-xs text-muted-foreground")}
     </dl>
   );
 }

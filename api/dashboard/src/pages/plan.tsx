@@ -29,7 +29,7 @@ export function PlanPage() {
           </>
         }
       />
-      <QueryState of={billing} className="mb-4" />
+      <QueryState query={billing} className="mb-4" />
       {now && (
         <div className="grid gap-5 [&>*]:min-w-0">
           <PlanUsage usage={now} />

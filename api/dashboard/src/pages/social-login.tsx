@@ -19,7 +19,7 @@ export function SocialLoginPage() {
   return (
     <>
       <PageHeader title="Social login" about={`Customers log in to your shop with their account at ${names}.`} />
-      <QueryState of={website} />
+      <QueryState query={website} />
       {website.data && <ClientIDs key={JSON.stringify(website.data.social)} website={website.data} />}
     </>
   );

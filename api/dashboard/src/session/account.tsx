@@ -30,13 +30,6 @@ export function useAccount(): Account {
   return account;
 }
 
-/** Returns the locale and time zone of texts: those of the account, or the browser's if nobody is logged in. */
-export function useClock() {
-  const account = use(Context);
-  const { locale, timeZone } = Intl.DateTimeFormat().resolvedOptions();
-  return { locale: account?.locale ?? locale, timezone: account?.timezone ?? timeZone };
-}
-
 export const useAccessToken = () => useSyncExternalStore(onTokenChange, accessToken);
 
 export type ProviderProps = {

@@ -8,7 +8,7 @@ const senders = new Set<Sender>();
 const lockName = "comanda.unsent";
 
 /** The time in milliseconds for which a tab waits for the others. A tab that is frozen does not respond. */
-const patience = 5_000;
+const unsentTimeout = 5_000;
 
 type Message = { send: true };
 
@@ -49,5 +49,5 @@ export async function sendUnsent() {
   await sendHere();
   if (!locks || !channel) return;
   // The lock is free when no tab has unsent changes.
-  await locks.request(lockName, { signal: AbortSignal.timeout(patience) }, () => {}).catch(() => {});
+  await locks.request(lockName, { signal: AbortSignal.timeout(unsentTimeout) }, () => {}).catch(() => {});
 }

@@ -4,7 +4,6 @@ import type { ComponentProps, ReactNode, Ref } from "react";
 
 import { errorMessage, isPlain } from "@/api/error-message";
 import { readable, readablePath } from "@/api/readable";
-import { useClock } from "@/session/account";
 import type { Tone } from "@/domain/tone";
 
 import { Button } from "./button";
@@ -99,7 +98,6 @@ export const Empty = ({ title, children }: { title: ReactNode; children?: ReactN
 
 /** An error message with the request id, which identifies the request in the server log. */
 export function Failure({ error, retry, className }: { error: unknown; retry?: () => void; className?: string }) {
-  const clock = useClock();
   if (!error) return null;
   const known = error instanceof ComandaError ? error : null;
   const details = known && !isPlain(known) ? known.details : [];
@@ -107,12 +105,12 @@ export function Failure({ error, retry, className }: { error: unknown; retry?: (
     <div role="alert" className={cn("flex gap-3 rounded-md border border-danger/40 p-3 text-sm", className)}>
       <AlertTriangle className="size-4 shrink-0 translate-y-0.5 text-danger" aria-hidden />
       <div className="grid gap-1">
-        <p>{errorMessage(error, clock)}</p>
+        <p>{errorMessage(error)}</p>
         {details.length > 0 && (
           <ul className="list-inside list-disc text-muted-foreground">
             {details.map((detail) => (
               <li key={detail.path + detail.message}>
-                {detail.path && <>{readablePath(detail.path)}:</>} {readable(detail.message, clock)}
+                {detail.path && <>{readablePath(detail.path)}:</>} {readable(detail.message)}
               </li>
             ))}
           </ul>
@@ -141,21 +139,21 @@ export const Loading = ({ label = "Loading" }: { label?: string }) => (
 type Query = { isPending: boolean; error: unknown; failureReason?: unknown; refetch: () => unknown };
 
 /** The loading and error states of a query. */
-export const QueryState = ({ of, className }: { of: Query; className?: string }) => {
+export const QueryState = ({ query, className }: { query: Query; className?: string }) => {
   const limited =
-    !of.error &&
-    of.failureReason instanceof ComandaError &&
-    of.failureReason.status === 429 &&
-    of.failureReason.retryAfter;
+    !query.error &&
+    query.failureReason instanceof ComandaError &&
+    query.failureReason.status === 429 &&
+    query.failureReason.retryAfter;
   return (
     <>
-      <Failure error={of.error} retry={() => void of.refetch()} className={className} />
+      <Failure error={query.error} retry={() => void query.refetch()} className={className} />
       {limited && (
         <p role="status" className={cn("p-6 text-center text-sm text-muted-foreground", className)}>
           Too many requests. This page continues in {limited} seconds.
         </p>
       )}
-      {of.isPending && !limited && <Loading />}
+      {query.isPending && !limited && <Loading />}
     </>
   );
 };

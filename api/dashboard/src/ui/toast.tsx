@@ -1,6 +1,8 @@
 import { Toast } from "radix-ui";
 import { type ReactNode, createContext, use, useCallback, useState } from "react";
 
+import { errorMessage } from "@/api/error-message";
+
 import { cn } from "./cn";
 
 type Message = { id: number; text: string; error: boolean };
@@ -9,6 +11,12 @@ const Context = createContext<(text: string, options?: { error?: boolean }) => v
 
 /** Returns a function that shows a message for five seconds. */
 export const useToast = () => use(Context);
+
+/** Returns a function that shows why a change failed. */
+export function useErrorToast() {
+  const toast = useToast();
+  return useCallback((error: unknown) => toast(errorMessage(error), { error: true }), [toast]);
+}
 
 export function ToastProvider({ children }: { children: ReactNode }) {
   const [messages, setMessages] = useState<Message[]>([]);

@@ -3,13 +3,12 @@ import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 
 import { api, collect } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { unitsOf } from "@/domain/money";
 import type { MenuNames } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 import type { Granularity, Range } from "./range";
 
@@ -61,7 +60,7 @@ type Props<T> = { name: string; range: Range; columns: Columns<T>; load: () => P
 /** Saves the rows of a table as a file. Texts that a spreadsheet would run as formulas are marked. */
 function Export<T>({ name, range, columns, load }: Props<T>) {
   const { locale } = useSession();
-  const toast = useToast();
+  const showError = useErrorToast();
   const run = useMutation({
     mutationFn: load,
     onSuccess: (rows) => {
@@ -69,7 +68,7 @@ function Export<T>({ name, range, columns, load }: Props<T>) {
       const titles = columns.map(([title]) => title);
       download(`${name}-${range.from}-${range.to}.csv`, csvOf(titles, cells, separatorIn(locale)));
     },
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
   });
   return (
     <Button

@@ -53,7 +53,7 @@ export function AnalyticsPage() {
           </>
         }
       />
-      <QueryState of={settings} />
+      <QueryState query={settings} />
       {settings.data && (
         <Analytics today={businessDay(now, settings.data.timezone, settings.data.businessDayCutoffHour)} />
       )}
@@ -298,7 +298,7 @@ function Products({ range }: { range: Range }) {
   const products = useList(queries.analytics.products(range));
   return (
     <Card title="Products" actions={products.rows.length > 0 && <ProductsExport range={range} />}>
-      <QueryState of={products} />
+      <QueryState query={products} />
       {products.isSuccess && products.rows.length === 0 && (
         <p className="text-sm text-muted-foreground">No products were sold in this period.</p>
       )}
@@ -330,7 +330,7 @@ function Options({ range }: { range: Range }) {
   if (options.isSuccess && options.rows.length === 0) return null;
   return (
     <Card title="Options" actions={options.rows.length > 0 && <OptionsExport range={range} names={names} />}>
-      <QueryState of={options} />
+      <QueryState query={options} />
       {options.rows.length > 0 && (
         <Table label="Options sold" stacked>
           <Columns names={["Option", "Group", "Product", { right: "Sold" }, { right: "Net sales" }]} />
@@ -362,7 +362,7 @@ function Customers({ range }: { range: Range }) {
   return (
     <section className="grid gap-3">
       <h2 className="font-semibold">Customers</h2>
-      <QueryState of={counts} />
+      <QueryState query={counts} />
       {counts.data && (
         <Stats label="Customers">
           <Stat label="New customers" hint="registered or ordered as a guest for the first time">

@@ -28,7 +28,7 @@ export function APIKeysPage() {
         about="An API key lets your server access this store within the key's scopes. Keys do not expire."
         actions={create}
       />
-      <QueryState of={keys} />
+      <QueryState query={keys} />
       {keys.data && keys.rows.length === 0 && (
         <Empty title="No API keys yet">
           <p>

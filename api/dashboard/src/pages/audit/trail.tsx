@@ -27,7 +27,7 @@ export function Trail({ list, search, onFilter, onClear, children }: Props) {
   const filtered = Object.values(search).some(Boolean);
   return (
     <>
-      <QueryState of={list} />
+      <QueryState query={list} />
       {list.isSuccess && list.rows.length === 0 && (
         <Empty title={filtered ? "No entries match these filters" : "No entries yet"}>
           {filtered ? (

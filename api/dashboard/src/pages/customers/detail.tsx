@@ -11,9 +11,11 @@ import { statusTone, statuses } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { Money, Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Card, Columns, Failure, PageHeader, QueryState, Table } from "@/ui/page";
 import { internationalPhone } from "@/ui/phone";
@@ -36,10 +38,10 @@ export function CustomerPage() {
   const erased = customer.data !== undefined && isErased(customer.data);
   return (
     <>
-      <Link to="/customers" className="mb-2 inline-block text-sm text-primary underline-offset-4 hover:underline">
+      <Link to="/customers" className={cn(link, "mb-2 inline-block text-sm")}>
         Customers
       </Link>
-      <QueryState of={customer} />
+      <QueryState query={customer} />
       {customer.data && (
         <>
           <PageHeader
@@ -109,7 +111,7 @@ function Orders({ customer }: { customer: string }) {
   const orders = useList(queries.orders.list({ customerId: customer }));
   return (
     <Card title="Orders" className="min-w-0">
-      <QueryState of={orders} />
+      <QueryState query={orders} />
       {orders.data && orders.rows.length === 0 && (
         <p className="text-sm text-muted-foreground">No orders yet. Orders of this customer appear here.</p>
       )}
@@ -120,11 +122,7 @@ function Orders({ customer }: { customer: string }) {
             {orders.rows.map((order) => (
               <tr key={order.id}>
                 <td>
-                  <Link
-                    to="/orders/$id"
-                    params={{ id: order.id }}
-                    className="font-medium text-primary underline-offset-4 hover:underline"
-                  >
+                  <Link to="/orders/$id" params={{ id: order.id }} className={cn(link, "font-medium")}>
                     #{order.orderId}
                   </Link>
                 </td>
@@ -152,7 +150,7 @@ function Addresses({ customer }: { customer: string }) {
   const addresses = useQuery(queries.customers.addresses(customer));
   return (
     <Card title="Addresses">
-      <QueryState of={addresses} />
+      <QueryState query={addresses} />
       {addresses.data?.length === 0 && (
         <p className="text-sm text-muted-foreground">No addresses yet. Customers add them in your shop.</p>
       )}

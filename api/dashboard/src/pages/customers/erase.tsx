@@ -11,6 +11,7 @@ import { useSession } from "@/session/session";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { ShortTime } from "@/ui/format";
+import { inlineLink } from "@/ui/link";
 import { Failure } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
@@ -72,7 +73,6 @@ export function EraseDialog({ customer, onClose }: { customer: Customer; onClose
 function Blocked({ customer }: { customer: string }) {
   const { timezone } = useSession();
   const open = useQuery(queries.customers.open(customer, shown));
-  const link = "text-primary underline underline-offset-4";
   return (
     <div role="alert" className="grid gap-2 rounded-md border border-danger/40 p-3 text-sm">
       <p>
@@ -83,14 +83,14 @@ function Blocked({ customer }: { customer: string }) {
       <ul className="list-inside list-disc">
         {open.data?.orders.map((order) => (
           <li key={order.id}>
-            <Link to="/orders/$id" params={{ id: order.id }} className={link}>
+            <Link to="/orders/$id" params={{ id: order.id }} className={inlineLink}>
               Order {order.orderId}
             </Link>
           </li>
         ))}
         {open.data?.reservations.map(({ id, startAt }) => (
           <li key={id}>
-            <Link to="/reservations" search={{ day: dayOf(Date.parse(startAt), timezone) }} className={link}>
+            <Link to="/reservations" search={{ day: dayOf(Date.parse(startAt), timezone) }} className={inlineLink}>
               Reservation on <ShortTime at={startAt} />
             </Link>
           </li>

@@ -4,17 +4,15 @@ import { api, data } from "@/api/client";
 import type { Customer } from "@/domain/customers";
 import { Button } from "@/ui/button";
 import { download } from "@/ui/csv";
-import { useErrorMessage } from "@/ui/error-message";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 /** Downloads everything that is kept about a customer, as JSON. */
 export function ExportButton({ customer: { id } }: { customer: Customer }) {
-  const toast = useToast();
-  const explain = useErrorMessage();
+  const showError = useErrorToast();
   const load = useMutation({
     mutationFn: () => data(api.GET("/customers/{id}/export", { params: { path: { id } } })),
     onSuccess: (all) => download(`customer-${id}.json`, JSON.stringify(all, null, 2) + "\n", "application/json"),
-    onError: (error) => toast(explain(error), { error: true }),
+    onError: showError,
   });
   return (
     <Button variant="outline" busy={load.isPending} onClick={() => load.mutate()}>

@@ -38,7 +38,7 @@ export function CustomersPage() {
           onChange={(kind) => set({ kind })}
         />
       </div>
-      <QueryState of={customers} className="mb-4" />
+      <QueryState query={customers} className="mb-4" />
       {customers.data && customers.rows.length === 0 && (
         <Empty title={filtered ? "No customers match these filters" : "No customers yet"}>
           {filtered ? (

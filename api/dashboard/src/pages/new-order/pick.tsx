@@ -5,12 +5,11 @@ import { queries } from "@/api/queries";
 import { type Product, inLocale, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { cn } from "@/ui/cn";
-import { useErrorMessage } from "@/ui/error-message";
 import { Money } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Card, QueryState } from "@/ui/page";
 import { SearchField } from "@/ui/search";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 import type { Draft } from "./draft";
 
@@ -21,7 +20,7 @@ export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product
     defaultView: { locale },
   } = useSession();
   const toast = useToast();
-  const explain = useErrorMessage();
+  const showError = useErrorToast();
   const [q, setQ] = useState("");
   const filters = (text: string) => ({ q: text || undefined, isAvailable: true, limit: 50 });
   const products = useList(queries.products.list(filters(q)));
@@ -36,7 +35,7 @@ export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product
       if (first) onPick(inLocale(first, locale));
       else toast(`No product that can be ordered matches “${text}”`, { error: true });
     } catch (error) {
-      toast(explain(error), { error: true });
+      showError(error);
     }
   }
   const shown = products.rows.map((product) => inLocale(product, locale));
@@ -49,7 +48,7 @@ export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product
         onEnter={(text) => void pickFirst(text)}
         className="mb-3"
       />
-      <QueryState of={products} />
+      <QueryState query={products} />
       {products.data && products.rows.length === 0 && (
         <p className="p-4 text-center text-sm text-muted-foreground">No available products found.</p>
       )}

@@ -2,12 +2,12 @@ import type { ComandaError } from "@comanda/client";
 import { useQuery } from "@tanstack/react-query";
 
 import { fieldErrors } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
 import { queries } from "@/api/queries";
 import { fulfillments } from "@/domain/orders";
 import { dayOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
-import { useErrorMessage } from "@/ui/error-message";
 import { TextField } from "@/ui/field";
 import { ShortTime } from "@/ui/format";
 import { useNow } from "@/ui/now";
@@ -19,11 +19,10 @@ type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: Co
 /** When the guest wants a new order: as soon as possible, or at a time in the store's time zone. */
 export function RequestedFor({ draft, set, refusal }: Props) {
   const { timezone } = useSession();
-  const explain = useErrorMessage();
   const today = dayOf(useNow(60_000), timezone);
   const error =
     refusal?.code === "OUTSIDE_BOOKING_WINDOW" || (refusal?.code === "STORE_CLOSED" && draft.later)
-      ? explain(refusal)
+      ? errorMessage(refusal)
       : fieldErrors(refusal)("requestedFor");
   const choose = (when: "now" | "later") =>
     set(when === "now" ? { later: false } : { later: true, day: draft.day || today, time: draft.time });

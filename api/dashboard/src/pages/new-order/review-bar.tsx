@@ -13,7 +13,7 @@ type Props = {
   order: RefObject<HTMLElement | null>;
 };
 
-/** On screens where the order stands below the menu: a bar with its total, which stays in sight beside the menu. */
+/** A bar with the total, for narrow screens, where the order is below the menu. */
 export function ReviewBar({ lines, totalMinor, order }: Props) {
   const { currency, locale } = useSession();
   if (lines.length === 0) return null;

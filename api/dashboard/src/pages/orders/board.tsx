@@ -13,6 +13,7 @@ import {
   isScheduled,
   openStatuses,
   statuses,
+  dueOf,
 } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
@@ -21,7 +22,7 @@ import { useNow } from "@/ui/now";
 import { Empty, QueryState } from "@/ui/page";
 
 import { OrderCard } from "./card";
-import { CompleteUnpaidDialog, needsPayment } from "./change";
+import { CompleteUnpaidDialog } from "./change";
 import { changeDeviceSettings, useDeviceSettings } from "./device";
 import { useLiveOrders } from "./live";
 import { usePrint } from "./print";
@@ -50,7 +51,7 @@ export function Board() {
   const onPrint = useCallback((order: Order) => print([{ order, kind: "slip" }]), [print]);
   const onStep = useCallback(
     (order: Order, move: Move) => {
-      if (move.to === "COMPLETED" && needsPayment(order)) setUnpaid(order);
+      if (move.to === "COMPLETED" && dueOf(order) > 0) setUnpaid(order);
       else take(order, move);
     },
     [take],
@@ -69,7 +70,7 @@ export function Board() {
           <Maximize2 aria-hidden /> {big ? "Leave big view" : "Big view"}
         </Button>
       </div>
-      <QueryState of={orders} className="mb-4" />
+      <QueryState query={orders} className="mb-4" />
       {orders.data && orders.data.length >= maxOpen && (
         <p role="alert" className="mb-4 rounded-md border border-warning/40 p-3 text-sm text-warning">
           The board shows the newest {maxOpen} open orders. The older ones are in “All orders”; complete or cancel the

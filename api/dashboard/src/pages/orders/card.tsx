@@ -12,7 +12,7 @@ import { Badge } from "@/ui/page";
 import { useDeviceSettings } from "./device";
 import { ItemDetails, ItemName } from "./item";
 import { PromiseMenu } from "./promise";
-import { ReachMark } from "./reached";
+import { DeliveryMark } from "./connected-systems";
 import type { Move } from "./step";
 
 type Props = {
@@ -82,7 +82,7 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
       <div className="flex flex-wrap items-center gap-1">
         <Badge>{fulfillments[order.fulfillmentType]}</Badge>
         <Badge tone={payment.tone}>{payment.label}</Badge>
-        <ReachMark orderId={order.id} />
+        <DeliveryMark orderId={order.id} />
         <span className="ml-auto flex flex-wrap items-center justify-end">
           <span className="font-medium">
             <Money minor={order.totalMinor} currency={order.currency} />

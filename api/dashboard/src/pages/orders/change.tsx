@@ -4,16 +4,15 @@ import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data, fieldErrors, ifMatch } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
 import { useInvalidate } from "@/api/queries";
 import { formatMoney } from "@/domain/money";
-import { type Order, type Status, actionLabels, nextStatus, statuses } from "@/domain/orders";
+import { type Order, type Status, actionLabels, nextStatus, statuses, dueOf } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 import { Field, Textarea } from "@/ui/field";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 import { applyChanges, readChanged } from "./order-changes";
 import { usePrintAccepted } from "./print";
@@ -26,6 +25,7 @@ export function useChangeStatus(onDone?: () => void) {
   const client = useQueryClient();
   const invalidate = useInvalidate();
   const toast = useToast();
+  const showError = useErrorToast();
   const printAccepted = usePrintAccepted();
   return useMutation({
     mutationFn: ({ order, status, cancellationReason, promisedAt }: Change) =>
@@ -41,7 +41,7 @@ export function useChangeStatus(onDone?: () => void) {
       toast(`Order ${order.orderId}: ${statuses[order.status].toLowerCase()}`);
       onDone?.();
     },
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
     onSettled: (_, error, { order }) => {
       if (error) void readChanged(client, [{ id: order.id, version: Infinity }]);
       return invalidate("orders");
@@ -49,48 +49,54 @@ export function useChangeStatus(onDone?: () => void) {
   });
 }
 
-/** Reports whether a part of an order's total has not been paid. */
-export const needsPayment = (order: Order) => order.totalMinor > order.paidMinor - order.refundedMinor;
+/**
+ * Returns the function that moves an order to a status. An unpaid order is completed only after a question, which the
+ * caller renders.
+ */
+export function useStep(order: Order) {
+  const change = useChangeStatus();
+  const [unpaid, setUnpaid] = useState(false);
+  return {
+    isPending: change.isPending,
+    step: (status: Status, promisedAt?: string) => {
+      if (status === "COMPLETED" && dueOf(order) > 0) setUnpaid(true);
+      else change.mutate({ order, status, promisedAt });
+    },
+    question: unpaid && (
+      <CompleteUnpaidDialog
+        order={order}
+        onClose={() => setUnpaid(false)}
+        onConfirm={() => {
+          setUnpaid(false);
+          change.mutate({ order, status: "COMPLETED" });
+        }}
+      />
+    ),
+  };
+}
 
 /** The button that moves an order to its next status. */
 export function NextStep({ order }: { order: Order }) {
-  const change = useChangeStatus();
+  const { isPending, step, question } = useStep(order);
   const next = nextStatus(order);
-  const [unpaid, setUnpaid] = useState(false);
   if (!next) return null;
   return (
     <>
       {order.status === "RECEIVED" && (
         <PromiseMenu
           order={order}
-          onChoose={(promisedAt) => change.mutate({ order, status: "CONFIRMED", promisedAt })}
+          onChoose={(promisedAt) => step("CONFIRMED", promisedAt)}
           trigger={
-            <Button variant="outline" busy={change.isPending}>
+            <Button variant="outline" busy={isPending}>
               Confirm for… <ChevronDown aria-hidden />
             </Button>
           }
         />
       )}
-      <Button
-        busy={change.isPending}
-        aria-label={`${actionLabels[next]} order ${order.orderId}`}
-        onClick={() => {
-          if (next === "COMPLETED" && needsPayment(order)) setUnpaid(true);
-          else change.mutate({ order, status: next });
-        }}
-      >
+      <Button busy={isPending} aria-label={`${actionLabels[next]} order ${order.orderId}`} onClick={() => step(next)}>
         {actionLabels[next]}
       </Button>
-      {unpaid && (
-        <CompleteUnpaidDialog
-          order={order}
-          onClose={() => setUnpaid(false)}
-          onConfirm={() => {
-            setUnpaid(false);
-            change.mutate({ order, status: next });
-          }}
-        />
-      )}
+      {question}
     </>
   );
 }
@@ -106,13 +112,12 @@ export function CompleteUnpaidDialog({
   onConfirm: () => void;
 }) {
   const { locale } = useSession();
-  const due = order.totalMinor - (order.paidMinor - order.refundedMinor);
   return (
     <Dialog
       onClose={onClose}
       title={`Complete order ${order.orderId} without payment?`}
       description={
-        `${formatMoney(due, order.currency, locale)} of this order is not recorded as paid. ` +
+        `${formatMoney(dueOf(order), order.currency, locale)} of this order is not recorded as paid. ` +
         "You can also record a payment after the order is completed."
       }
     >

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { type Delivery, byWebhook, reachOf } from "./deliveries";
+import { type Delivery, byWebhook, deliveryStateOf } from "./deliveries";
 
 const to = (webhook: string, status: Delivery["status"], nextRetryAt?: string): Delivery => ({
   eventId: "evt_1",
@@ -11,19 +11,28 @@ const to = (webhook: string, status: Delivery["status"], nextRetryAt?: string): 
   attempts: 1,
 });
 
-test("reachOf names the webhooks that an event has not reached", () => {
-  expect(reachOf([])).toBeUndefined();
-  expect(reachOf([to("Till", "cancelled")])).toBeUndefined();
-  expect(reachOf([to("Till", "delivered"), to("Shop", "delivered")])).toEqual({ state: "reached", missing: [] });
-  expect(reachOf([to("Till", "delivered"), to("Shop", "queued")])).toEqual({ state: "sending", missing: ["Shop"] });
+test("deliveryStateOf names the webhooks to which an event is not delivered", () => {
+  expect(deliveryStateOf([])).toBeUndefined();
+  expect(deliveryStateOf([to("Till", "cancelled")])).toBeUndefined();
+  expect(deliveryStateOf([to("Till", "delivered"), to("Shop", "delivered")])).toEqual({
+    state: "delivered",
+    missing: [],
+  });
+  expect(deliveryStateOf([to("Till", "delivered"), to("Shop", "queued")])).toEqual({
+    state: "sending",
+    missing: ["Shop"],
+  });
   expect(
-    reachOf([to("Till", "retrying", "2026-03-14T12:05:00.000Z"), to("Till", "retrying", "2026-03-14T12:01:00.000Z")]),
+    deliveryStateOf([
+      to("Till", "retrying", "2026-03-14T12:05:00.000Z"),
+      to("Till", "retrying", "2026-03-14T12:01:00.000Z"),
+    ]),
   ).toEqual({ state: "retrying", missing: ["Till"], nextRetryAt: "2026-03-14T12:01:00.000Z" });
-  expect(reachOf([to("Till", "dead_letter"), to("Shop", "retrying")])).toEqual({
+  expect(deliveryStateOf([to("Till", "dead_letter"), to("Shop", "retrying")])).toEqual({
     state: "failed",
     missing: ["Till", "Shop"],
   });
-  expect(reachOf([to("", "pending")])?.missing).toEqual(["Webhook …hk_of_"]);
+  expect(deliveryStateOf([to("", "pending")])?.missing).toEqual(["Webhook …hk_of_"]);
 });
 
 test("byWebhook keeps the order of the deliveries", () => {

@@ -31,15 +31,15 @@ export function byWebhook(deliveries: Delivery[]): Group[] {
   return [...groups.values()];
 }
 
-export type Reach = {
-  state: "reached" | "sending" | "retrying" | "failed";
-  /** The webhooks that an event has not reached. */
+export type DeliveryState = {
+  state: "delivered" | "sending" | "retrying" | "failed";
+  /** The webhooks to which an event is not delivered. */
   missing: string[];
   nextRetryAt?: string;
 };
 
-/** Returns whether all events of an order have reached the webhooks; undefined if it has none. */
-export function reachOf(deliveries: Delivery[]): Reach | undefined {
+/** Returns the state of the deliveries of an order's events to all webhooks; undefined if it has none. */
+export function deliveryStateOf(deliveries: Delivery[]): DeliveryState | undefined {
   const counted = deliveries.filter(({ status }) => status !== "cancelled");
   if (counted.length === 0) return undefined;
   const open = counted.filter(({ status }) => status !== "delivered");
@@ -47,11 +47,11 @@ export function reachOf(deliveries: Delivery[]): Reach | undefined {
   const nextRetryAt = open.flatMap((delivery) => delivery.nextRetryAt ?? []).toSorted()[0];
   if (open.some(({ status }) => status === "dead_letter")) return { state: "failed", missing };
   if (open.some(({ status }) => status === "retrying")) return { state: "retrying", missing, nextRetryAt };
-  return { state: open.length > 0 ? "sending" : "reached", missing };
+  return { state: open.length > 0 ? "sending" : "delivered", missing };
 }
 
-export const reachTones: Record<Reach["state"], Tone> = {
-  reached: "good",
+export const stateTones: Record<DeliveryState["state"], Tone> = {
+  delivered: "good",
   sending: "neutral",
   retrying: "warn",
   failed: "bad",

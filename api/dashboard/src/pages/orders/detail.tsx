@@ -20,16 +20,18 @@ import {
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { ClockTime, Money, Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 
-import { CancelDialog, CompleteUnpaidDialog, NextStep, needsPayment, useChangeStatus } from "./change";
+import { CancelDialog, NextStep, useStep } from "./change";
 import { ItemDetails, ItemName } from "./item";
 import { useLiveOrders } from "./live";
 import { Payments } from "./payments";
 import { usePrint } from "./print";
-import { Reached } from "./reached";
+import { ConnectedSystems } from "./connected-systems";
 
 const route = getRouteApi("/inside/orders/$id");
 
@@ -40,10 +42,10 @@ export function OrderPage() {
   const [cancelling, setCancelling] = useState(false);
   return (
     <>
-      <Link to="/orders" className="mb-2 inline-block text-sm text-primary underline-offset-4 hover:underline">
+      <Link to="/orders" className={cn(link, "mb-2 inline-block text-sm")}>
         Orders
       </Link>
-      <QueryState of={order} className="mb-4" />
+      <QueryState query={order} className="mb-4" />
       {order.data && (
         <>
           <PageHeader
@@ -80,7 +82,7 @@ export function OrderPage() {
             </div>
             <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
               <Guest order={order.data} />
-              <Reached orderId={id} refetchInterval={refetchInterval} />
+              <ConnectedSystems orderId={id} refetchInterval={refetchInterval} />
               <History order={order.data} />
             </div>
           </div>
@@ -108,42 +110,28 @@ function PrintMenu({ order }: { order: Order }) {
   );
 }
 
-/** Moves an order to a later status and skips the statuses between. It asks before it completes an unpaid order. */
+/** Moves an order to a later status and skips the statuses between. */
 function Skip({ order }: { order: Order }) {
-  const change = useChangeStatus();
-  const [unpaid, setUnpaid] = useState(false);
+  const { isPending, step, question } = useStep(order);
   const later = laterStatuses(order);
   if (later.length === 0) return null;
-  const skip = (status: Order["status"]) => {
-    if (status === "COMPLETED" && needsPayment(order)) setUnpaid(true);
-    else change.mutate({ order, status });
-  };
   return (
     <>
       <Menu
         label="Skip to a later status"
         trigger={
-          <Button variant="outline" busy={change.isPending}>
+          <Button variant="outline" busy={isPending}>
             Skip to… <ChevronDown aria-hidden />
           </Button>
         }
       >
         {later.map((status) => (
-          <MenuItem key={status} onSelect={() => skip(status)}>
+          <MenuItem key={status} onSelect={() => step(status)}>
             {actionLabels[status]}
           </MenuItem>
         ))}
       </Menu>
-      {unpaid && (
-        <CompleteUnpaidDialog
-          order={order}
-          onClose={() => setUnpaid(false)}
-          onConfirm={() => {
-            setUnpaid(false);
-            change.mutate({ order, status: "COMPLETED" });
-          }}
-        />
-      )}
+      {question}
     </>
   );
 }
@@ -180,7 +168,7 @@ function Items({ order }: { order: Order }) {
         </tbody>
       </Table>
       <div className="mt-4 ml-auto max-w-72">
-        <Totals of={order} />
+        <Totals amounts={order} />
       </div>
     </Card>
   );
@@ -194,11 +182,7 @@ function Guest({ order }: { order: Order }) {
       <div className="grid gap-3 text-sm break-words">
         <div>
           {atLeast("MANAGER") ? (
-            <Link
-              to="/customers/$id"
-              params={{ id: customer.id }}
-              className="font-medium text-primary underline-offset-4 hover:underline"
-            >
+            <Link to="/customers/$id" params={{ id: customer.id }} className={cn(link, "font-medium")}>
               {customer.name || erasedName}
             </Link>
           ) : (
@@ -241,7 +225,7 @@ function History({ order }: { order: Order }) {
   const history = useQuery(queries.orders.history(order.id, order.version));
   return (
     <Card title="History">
-      <QueryState of={history} />
+      <QueryState query={history} />
       <ol className="grid gap-3">
         {history.data?.map((change) => (
           <li key={change.eventId} className="border-l-2 pl-3 text-sm">

@@ -95,8 +95,7 @@ const printedKey = "comanda.printed";
 const maxPrinted = 200;
 
 /**
- * Returns whether this device has not yet printed an order, and remembers that it has. Two tabs that ask at the same
- * time take turns.
+ * Returns whether this device has not yet printed an order, and remembers that it has. A lock decides between two tabs.
  */
 export async function claimPrint(orderId: string): Promise<boolean> {
   const claim = () => {

@@ -3,13 +3,12 @@ import { useMutation } from "@tanstack/react-query";
 import { Download } from "lucide-react";
 
 import { api, collect } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { unitsOf } from "@/domain/money";
 import type { Order } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 type Query = paths["/orders"]["get"]["parameters"]["query"];
 
@@ -37,6 +36,7 @@ const columns: [string, (order: Order) => string | number | undefined][] = [
 export function ExportOrders({ query }: { query: Query }) {
   const { locale } = useSession();
   const toast = useToast();
+  const showError = useErrorToast();
   const run = useMutation({
     mutationFn: () => collect(paginate(api, "/orders", { params: { query } }), maxExport),
     onSuccess: (orders) => {
@@ -55,7 +55,7 @@ export function ExportOrders({ query }: { query: Query }) {
           : `${orders.length} orders exported`,
       );
     },
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
   });
   return (
     <Button variant="outline" busy={run.isPending} onClick={() => run.mutate()}>

@@ -3,15 +3,14 @@ import { Search } from "lucide-react";
 import { type FormEvent, useEffect, useEffectEvent, useRef, useState } from "react";
 
 import { api } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { Input } from "@/ui/field";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 /** Finds an order from every page. Its number opens the order; another text opens the list of matching orders. */
 export function FindOrder() {
   const field = useRef<HTMLInputElement>(null);
   const navigate = useNavigate();
-  const toast = useToast();
+  const showError = useErrorToast();
   const [text, setText] = useState("");
   const [busy, setBusy] = useState(false);
 
@@ -40,7 +39,7 @@ export function FindOrder() {
       if (order) void navigate({ to: "/orders/$id", params: { id: order.id } });
       else void navigate({ to: "/orders", search: { view: "all", q } });
     } catch (error) {
-      toast(errorMessage(error), { error: true });
+      showError(error);
     } finally {
       setBusy(false);
     }

@@ -4,9 +4,11 @@ import { queries } from "@/api/queries";
 import { erasedName } from "@/domain/customers";
 import { fulfillments, payments, sources, statusTone, statuses } from "@/domain/orders";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { Checkbox, Input } from "@/ui/field";
 import { Filter } from "@/ui/filter";
 import { Money, Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
@@ -72,7 +74,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
         />
         {orders.rows.length > 0 && <ExportOrders query={query} />}
       </div>
-      <QueryState of={orders} className="mb-4" />
+      <QueryState query={orders} className="mb-4" />
       {orders.data && orders.rows.length === 0 && (
         <Empty title={filtered ? "No orders match these filters" : "No orders yet"}>
           {filtered ? (
@@ -91,11 +93,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
             {orders.rows.map((order) => (
               <tr key={order.id} className="hover:bg-muted/50">
                 <td>
-                  <Link
-                    to="/orders/$id"
-                    params={{ id: order.id }}
-                    className="font-medium text-primary underline-offset-4 hover:underline"
-                  >
+                  <Link to="/orders/$id" params={{ id: order.id }} className={cn(link, "font-medium")}>
                     #{order.orderId}
                   </Link>
                   <span className="block text-xs whitespace-nowrap text-muted-foreground">

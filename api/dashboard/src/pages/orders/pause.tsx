@@ -2,12 +2,11 @@ import { useMutation, useQuery, useQueryClient } from "@tanstack/react-query";
 import { ChevronDown, CirclePause, CirclePlay } from "lucide-react";
 
 import { api, data } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { queries } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { ShortTime } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 /** The interval in milliseconds at which other devices notice a pause. */
 const refetchInterval = 30_000;
@@ -26,7 +25,7 @@ const lengths: [string, number][] = [
 /** Returns the end of the pause of ordering, if there is one, and the mutation that pauses (minutes) or resumes (0). */
 function usePause() {
   const client = useQueryClient();
-  const toast = useToast();
+  const showError = useErrorToast();
   const store = useQuery({ ...queries.store, refetchInterval });
   const change = useMutation({
     mutationFn: (minutes: number) =>
@@ -36,7 +35,7 @@ function usePause() {
           : api.POST("/store/resume"),
       ),
     onSuccess: (changed) => client.setQueryData(queries.store.queryKey, changed),
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
   });
   return { until: store.data?.orderingPausedUntil, change };
 }

@@ -7,7 +7,7 @@ import * as limits from "@/api/limits";
 import { useInvalidate, queries } from "@/api/queries";
 import { RefundDialog } from "@/components/refund-dialog";
 import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
-import type { Order } from "@/domain/orders";
+import { type Order, dueOf } from "@/domain/orders";
 import { type Payment, originOf, providers, refundable } from "@/domain/payments";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -33,7 +33,7 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
         </Button>
       }
     >
-      <QueryState of={payments} />
+      <QueryState query={payments} />
       {payments.data && payments.rows.length === 0 && (
         <p className="text-sm text-muted-foreground">No payments yet. Payments appear here when they are recorded.</p>
       )}
@@ -84,7 +84,7 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [transaction] = useState(() => `order-${order.orderId}-${Date.now().toString(36)}`);
-  const due = Math.max(0, order.totalMinor - (order.paidMinor - order.refundedMinor));
+  const due = Math.max(0, dueOf(order));
   const [amount, setAmount] = useState(plainMoney(due, order.currency));
   const minor = parseMoney(amount, order.currency);
   const [provider, setProvider] = useState(providers.cash);

@@ -146,7 +146,7 @@ function Receipt({ order }: { order: Order }) {
           </li>
         ))}
       </ul>
-      <Totals of={order} />
+      <Totals amounts={order} />
       <p className="mt-2">{payments[order.paymentStatus].label}</p>
       <p className="mt-2 text-xs">This receipt is not a tax invoice.</p>
     </>

@@ -7,9 +7,11 @@ import { type Payment, originOf, refundable } from "@/domain/payments";
 import { addDays, startOfDay } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { TextField } from "@/ui/field";
 import { Filter } from "@/ui/filter";
 import { Money, Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
@@ -39,7 +41,7 @@ export function PaymentsPage() {
     <>
       <PageHeader title="Payments" about="Payments that your shop or your team has recorded, newest first." />
       <Filters filters={filters} />
-      <QueryState of={payments} className="mb-4" />
+      <QueryState query={payments} className="mb-4" />
       {payments.data && payments.rows.length === 0 && (
         <Empty title={filtered ? "No payments match these filters" : "No payments yet"}>
           {filtered ? (
@@ -86,11 +88,7 @@ function Row({ payment, onRefund }: { payment: Payment; onRefund: () => void }) 
         <Time at={payment.createdAt} />
       </td>
       <td>
-        <Link
-          to="/orders/$id"
-          params={{ id: payment.order.id }}
-          className="font-medium text-primary underline-offset-4 hover:underline"
-        >
+        <Link to="/orders/$id" params={{ id: payment.order.id }} className={cn(link, "font-medium")}>
           #{payment.orderId}
         </Link>
       </td>

@@ -9,7 +9,9 @@ import { AddStoreDialog } from "@/components/add-store-dialog";
 import { PlanUsage } from "@/components/plan-usage";
 import type { NewStore } from "@/domain/stores";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
@@ -37,13 +39,10 @@ export function WebsitePage() {
   const found = website.data;
   return (
     <>
-      <Link
-        to="/platform/websites"
-        className="mb-2 inline-block text-sm text-primary underline-offset-4 hover:underline"
-      >
+      <Link to="/platform/websites" className={cn(link, "mb-2 inline-block text-sm")}>
         Websites
       </Link>
-      <QueryState of={website} />
+      <QueryState query={website} />
       {found && (
         <>
           <PageHeader

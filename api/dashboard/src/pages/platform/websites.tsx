@@ -5,7 +5,9 @@ import { useState } from "react";
 import { queries } from "@/api/queries";
 import { planName } from "@/domain/plans";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { ShowMore, useList } from "@/ui/list";
 import { Badge, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
@@ -27,7 +29,7 @@ export function WebsitesPage() {
         about="The customers of the platform. A website has one plan, one or more stores, and its own owners."
         actions={open}
       />
-      <QueryState of={websites} />
+      <QueryState query={websites} />
       {websites.data && websites.rows.length === 0 && (
         <Empty title="No websites yet">
           <p>The websites appear here. The owner of a new website gets an invitation.</p>
@@ -41,11 +43,7 @@ export function WebsitesPage() {
             {websites.rows.map((website) => (
               <tr key={website.id}>
                 <td className="break-words">
-                  <Link
-                    to="/platform/websites/$id"
-                    params={{ id: website.id }}
-                    className="font-medium text-primary underline-offset-4 hover:underline"
-                  >
+                  <Link to="/platform/websites/$id" params={{ id: website.id }} className={cn(link, "font-medium")}>
                     {website.name}
                   </Link>
                   <span className="block text-xs text-muted-foreground">{website.domain}</span>

@@ -69,7 +69,7 @@ export function ArrangeMenu({ category }: { category?: string }) {
   const menu = useQuery(queries.products.menu(category));
   return (
     <>
-      <QueryState of={menu} />
+      <QueryState query={menu} />
       {menu.data?.length === 0 && <Empty title="No products yet" />}
       {menu.data && <Categories products={menu.data} category={category} />}
     </>
@@ -79,7 +79,7 @@ export function ArrangeMenu({ category }: { category?: string }) {
 function Categories({ products, category: only }: { products: Product[]; category?: string }) {
   const toast = useToast();
   const [order, setOrder] = useState(products);
-  // The products as the API knows them. A move that was planned before a failure is skipped.
+  // The products as last read or saved. A move that was planned before a failure is skipped.
   const known = useRef(new Map(products.map((product) => [product.id, product])));
   const failures = useRef(0);
   const save = useMutation({

@@ -26,7 +26,7 @@ export function CopyGroups({ views, room, onCopy, onClose }: Props) {
   return (
     <Dialog onClose={onClose} title="Copy a group" description="Later changes of a copy do not affect the original.">
       <SearchField label="Product" value={q} onSearch={setQuery} />
-      <QueryState of={products} />
+      <QueryState query={products} />
       {products.isSuccess && found.length === 0 && (
         <Empty title="No groups found">
           <p>Groups of the store's other products appear here.</p>

@@ -1,11 +1,10 @@
 import { useMutation } from "@tanstack/react-query";
 
-import { errorMessage } from "@/api/error-message";
 import { menuOf } from "@/api/requests";
 import type { Product } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 /** The columns of the import, in the same order. */
 const columns = [
@@ -32,6 +31,7 @@ export function productsCsv(products: Product[], separator: "," | ";"): string {
 export function useProductsExport() {
   const { locale } = useSession();
   const toast = useToast();
+  const showError = useErrorToast();
   return useMutation({
     mutationFn: () => menuOf(undefined),
     onSuccess: (products) => {
@@ -40,6 +40,6 @@ export function useProductsExport() {
       const exported = `${products.length - omitted} products exported`;
       toast(omitted > 0 ? `${exported}; ${omitted} without a SKU were left out, because an import needs it` : exported);
     },
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
   });
 }

@@ -3,7 +3,6 @@ import { useNavigate } from "@tanstack/react-router";
 import { type ReactNode, useState } from "react";
 
 import { api, ifMatch } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { useInvalidate, queries } from "@/api/queries";
 import { ownProduct } from "@/api/requests";
 import { type Product, nameIn, shownKey, priceIn } from "@/domain/products";
@@ -16,11 +15,11 @@ import { ShowMore, useList } from "@/ui/list";
 import { useNow } from "@/ui/now";
 import { Badge, Columns, Empty, QueryState, Table } from "@/ui/page";
 import { SearchField } from "@/ui/search";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 import { useCategories } from "./categories";
 import type { ProductsSearch } from "./search";
-import { SoldOut } from "./sold-out";
+import { AvailabilityMenu } from "./availability-menu";
 import { StockDialog } from "./stock";
 
 type Props = { filters: ProductsSearch; canEdit: boolean; create: ReactNode; onEdit: (product: Product) => void };
@@ -40,12 +39,12 @@ export function ProductList({ filters, canEdit, create, onEdit }: Props) {
   );
   const [deleting, setDeleting] = useState<Product | null>(null);
   const [stocking, setStocking] = useState<Product | null>(null);
-  const toast = useToast();
+  const showError = useErrorToast();
   // The form starts from the current product, because the list may be minutes old.
   const edit = useMutation({
     mutationFn: ({ id }: Product) => ownProduct(id),
     onSuccess: onEdit,
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
   });
   const set = (change: ProductsSearch) =>
     void navigate({ to: "/products", search: { ...filters, ...change }, replace: true });
@@ -76,7 +75,7 @@ export function ProductList({ filters, canEdit, create, onEdit }: Props) {
           onChange={(next) => set({ available: next })}
         />
       </div>
-      <QueryState of={products} className="mb-4" />
+      <QueryState query={products} className="mb-4" />
       {products.data && products.rows.length === 0 && (
         <Empty title={filtered ? "No products match these filters" : "No products yet"}>
           {!filtered && <p>Products appear here when you add them. Available products can be ordered immediately.</p>}
@@ -125,7 +124,7 @@ export function ProductList({ filters, canEdit, create, onEdit }: Props) {
                     <Stock product={product} name={name} onEdit={canEdit && (() => setStocking(product))} />
                   </td>
                   <td>
-                    <SoldOut product={product} name={name} now={now} readOnly={!canEdit} />
+                    <AvailabilityMenu product={product} name={name} now={now} readOnly={!canEdit} />
                   </td>
                   {canEdit && (
                     <td className="text-right whitespace-nowrap">

@@ -185,35 +185,35 @@ const MoveMenu = ({ name, index, count, onMove, children }: MoveProps) => (
 const language = (locale: string) => (locale === "" ? "other languages" : locale);
 
 type NamesProps = {
-  of: NameDraft & { key: string };
+  entry: NameDraft & { key: string };
   kind: string;
   errors: GroupErrors;
   onChange: (change: Partial<NameDraft>) => void;
 };
 
 /** Returns the change that sets the text of a locale, or the name itself for "". */
-const textChange = (of: NameDraft, locale: string, text: string): Partial<NameDraft> =>
-  locale === "" ? { name: text } : { texts: { ...of.texts, [locale]: text } };
+const textChange = (entry: NameDraft, locale: string, text: string): Partial<NameDraft> =>
+  locale === "" ? { name: text } : { texts: { ...entry.texts, [locale]: text } };
 
-const textOf = (of: NameDraft, locale: string) => (locale === "" ? of.name : of.texts[locale]!);
+const textOf = (entry: NameDraft, locale: string) => (locale === "" ? entry.name : entry.texts[locale]!);
 
 const errorOf = (errors: GroupErrors, key: string, locale: string) =>
   errors[locale === "" ? `${key}.name` : `${key}.texts.${locale}`];
 
 /** The name in each language except the one that staff read. */
-const OtherNames = ({ of, kind, errors, onChange }: NamesProps) => (
+const OtherNames = ({ entry, kind, errors, onChange }: NamesProps) => (
   <>
-    {["", ...Object.keys(of.texts)]
-      .filter((locale) => locale !== of.shown)
+    {["", ...Object.keys(entry.texts)]
+      .filter((locale) => locale !== entry.shown)
       .map((locale) => (
         <TextField
           key={locale}
           label={`${kind}, ${language(locale)}`}
           maxLength={limits.OptionTextRequest.name.maxLength}
-          placeholder={shownName(of)}
-          value={textOf(of, locale)}
-          onChange={(event) => onChange(textChange(of, locale, event.target.value))}
-          error={errorOf(errors, of.key, locale)}
+          placeholder={shownName(entry)}
+          value={textOf(entry, locale)}
+          onChange={(event) => onChange(textChange(entry, locale, event.target.value))}
+          error={errorOf(errors, entry.key, locale)}
         />
       ))}
   </>
@@ -261,7 +261,7 @@ function GroupFields({ group, own, views, errors, onChange, onDragging }: GroupP
         />
         {count("min", "Minimum")}
         {count("max", "Maximum")}
-        <OtherNames of={group} kind="Group name" errors={errors} onChange={set} />
+        <OtherNames entry={group} kind="Group name" errors={errors} onChange={set} />
       </div>
       {errors[`${key}.options`] && <p className="text-xs text-danger">{errors[`${key}.options`]}</p>}
       <div className="-mb-2 flex gap-1 text-xs text-muted-foreground" aria-hidden>
@@ -415,7 +415,7 @@ const OptionRow = memo(function OptionRow({ option, index, count, own, errors, o
                 onChange={(event) => set({ max: event.target.value })}
                 error={errors[`${key}.max`]}
               />
-              <OtherNames of={option} kind="Name" errors={errors} onChange={set} />
+              <OtherNames entry={option} kind="Name" errors={errors} onChange={set} />
               <Checkbox
                 className="col-span-full"
                 label="Available for orders"

@@ -19,11 +19,11 @@ import { addDays, dayOf } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
-import { useErrorMessage } from "@/ui/error-message";
 import { Field, Input, Textarea } from "@/ui/field";
+import { link } from "@/ui/link";
 import { useNow } from "@/ui/now";
 import { Badge, Card, Empty, Failure, PageHeader, QueryState } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 import { EditDialog } from "./edit";
 import { EraseDialog } from "./erase";
@@ -77,7 +77,7 @@ export function ReservationsPage() {
           </Button>
         )}
       </div>
-      <QueryState of={reservations} className="mb-4" />
+      <QueryState query={reservations} className="mb-4" />
       {reservations.data?.length === 0 && (
         <Empty title="No reservations for this day">
           <p>Reservations appear here when guests book through your shop or you add one.</p>
@@ -99,7 +99,7 @@ export function ReservationsPage() {
             }
           >
             <Failure error={seats.error} retry={() => void seats.refetch()} />
-            {seats.data && <Seats of={seats.data} />}
+            {seats.data && <Seats day={seats.data} />}
           </Card>
           <Plan key={day} day={day} reservations={reservations.data} />
           <ul className="grid gap-2" aria-label="Reservations">
@@ -131,7 +131,7 @@ export function ReservationsPage() {
 function useChange(onDone: () => void) {
   const invalidate = useInvalidate();
   const toast = useToast();
-  const explain = useErrorMessage();
+  const showError = useErrorToast();
   return useMutation({
     mutationFn: ({
       reservation,
@@ -154,7 +154,7 @@ function useChange(onDone: () => void) {
       onDone();
     },
     onError: (error) => {
-      toast(explain(error), { error: true });
+      showError(error);
       void invalidate("reservations");
     },
   });
@@ -203,11 +203,7 @@ function Line({ reservation: one, day, onEdit, onCancel, onErase }: LineProps) {
       <div className="min-w-0">
         <span className="flex flex-wrap items-center gap-2 font-medium break-words">
           {one.customer.id && atLeast("MANAGER") ? (
-            <Link
-              to="/customers/$id"
-              params={{ id: one.customer.id }}
-              className="text-primary underline-offset-4 hover:underline"
-            >
+            <Link to="/customers/$id" params={{ id: one.customer.id }} className={link}>
               {guestOf(one)}
             </Link>
           ) : (

@@ -2,11 +2,11 @@ import { useMutation, useQueryClient } from "@tanstack/react-query";
 import { type KeyboardEvent, type PointerEvent, useRef, useState } from "react";
 
 import { api, data, ifMatch } from "@/api/client";
+import { errorMessage } from "@/api/error-message";
 import { useInvalidate, queries } from "@/api/queries";
 import { type Reservation, holdsSeats, statuses } from "@/domain/reservations";
 import { useSession } from "@/session/session";
 import { cn } from "@/ui/cn";
-import { useErrorMessage } from "@/ui/error-message";
 import { Card } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
@@ -69,7 +69,6 @@ function useMove(day: string) {
   const client = useQueryClient();
   const invalidate = useInvalidate();
   const toast = useToast();
-  const explain = useErrorMessage();
   const clock = useClockTime();
   return useMutation({
     mutationFn: ({ reservation, start }: { reservation: Reservation; start: number }) =>
@@ -88,7 +87,7 @@ function useMove(day: string) {
       toast(`${changed.customer.name} moved to ${clock(Date.parse(changed.startAt))}`);
     },
     onError: (error, { reservation }) =>
-      toast(`${reservation.customer.name} was not moved. ${explain(error)}`, { error: true }),
+      toast(`${reservation.customer.name} was not moved. ${errorMessage(error)}`, { error: true }),
     onSettled: () => invalidate("reservations"),
   });
 }

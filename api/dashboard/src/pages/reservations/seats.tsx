@@ -6,7 +6,7 @@ import { useSession } from "@/session/session";
 import { axis, grid, tooltip } from "@/ui/plot";
 
 /** A plot of the occupied seats over a day, with the store's number of seats as a line. */
-export function Seats({ of: { date, taken, seats, peak, timezone } }: { of: components["schemas"]["SeatsOfDay"] }) {
+export function Seats({ day: { date, taken, seats, peak, timezone } }: { day: components["schemas"]["SeatsOfDay"] }) {
   const { locale } = useSession();
   if (peak === 0) return <p className="text-sm text-muted-foreground">No seats are taken.</p>;
   const clock = (at: number) => new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: timezone }).format(at);

@@ -35,7 +35,7 @@ export function SessionsCard() {
       <p className="mb-3 max-w-prose text-sm text-muted-foreground">
         Each login in a browser is a session. End sessions that you do not recognize, then change your password.
       </p>
-      <QueryState of={sessions} />
+      <QueryState query={sessions} />
       {sessions.rows.length > 0 && (
         <Table label="Sessions" stacked>
           <Columns names={["Device", "Logged in", "Last used", { hidden: "Actions" }]} />

@@ -26,7 +26,7 @@ export function SettingsPage() {
         title="Settings"
         about={`Settings of ${storeName}. Changes do not affect existing orders and reservations.`}
       />
-      <QueryState of={settings} />
+      <QueryState query={settings} />
       {settings.data && <SettingsForm settings={settings.data} />}
     </>
   );

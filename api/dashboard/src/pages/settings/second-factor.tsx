@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 
 import { useSession } from "@/session/session";
 import { SelectField } from "@/ui/field";
+import { inlineLink } from "@/ui/link";
 import { Card } from "@/ui/page";
 
 type Props = { required: boolean; onChange: (required: boolean) => void; error?: string };
@@ -36,7 +37,7 @@ export function SecondFactor({ required, onChange, error }: Props) {
           !user.otpEnabled && (
             <p className="text-sm text-muted-foreground">
               To change this,{" "}
-              <Link to="/security" className="text-primary underline">
+              <Link to="/security" className={inlineLink}>
                 set up your own second factor
               </Link>{" "}
               first.

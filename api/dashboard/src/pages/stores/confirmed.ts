@@ -1,6 +1,6 @@
 import { useSyncExternalStore } from "react";
 
-// The confirmation is kept in the browser: the API has no member that tells an intended 0 % from a forgotten rate.
+// The confirmation is kept in the browser: the API does not distinguish an intended 0 % from a forgotten rate.
 
 const key = (storeId: string) => `comanda.setup.${storeId}`;
 const listeners = new Set<() => void>();

@@ -5,7 +5,6 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
 import { useInvalidate, queries } from "@/api/queries";
 import { AddStoreDialog } from "@/components/add-store-dialog";
@@ -16,8 +15,9 @@ import { Button } from "@/ui/button";
 import { CopyButton } from "@/ui/copy";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { Form, TextField } from "@/ui/field";
+import { inlineLink } from "@/ui/link";
 import { Badge, Card, Failure, PageHeader, QueryState } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 import { SetupCard, useSetup } from "./setup-card";
 import { Views } from "./views";
@@ -41,7 +41,7 @@ export function StorePage() {
           )
         }
       />
-      <QueryState of={store} />
+      <QueryState query={store} />
       {store.data && (
         <div className="grid gap-5 [&>*]:min-w-0">
           {store.data.sandboxOf && (
@@ -100,7 +100,7 @@ function Details({ store }: { store: Store }) {
             <dt className="text-xs text-muted-foreground">Time zone</dt>
             <dd>
               {store.timezone} ·{" "}
-              <Link to="/settings" className="text-primary underline">
+              <Link to="/settings" className={inlineLink}>
                 Change in the settings
               </Link>
             </dd>
@@ -135,7 +135,7 @@ function Details({ store }: { store: Store }) {
 function AddDialog({ onClose }: { onClose: () => void }) {
   const { switchStore } = useSession();
   const invalidate = useInvalidate();
-  const toast = useToast();
+  const showError = useErrorToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const add = useMutation({
     mutationFn: (body: NewStore) =>
@@ -145,7 +145,7 @@ function AddDialog({ onClose }: { onClose: () => void }) {
   const enter = useMutation({
     mutationFn: (store: Store) => switchStore(store.storeId),
     onSuccess: onClose,
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
   });
   if (!add.data) {
     return (

@@ -3,12 +3,12 @@ import { Link } from "@tanstack/react-router";
 import { CircleCheck, CircleDashed } from "lucide-react";
 
 import { api, data, ifMatch } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { useInvalidate, queries } from "@/api/queries";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
+import { link } from "@/ui/link";
 import { Card, Failure } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 import { confirmNoTax, useNoTax } from "./confirmed";
 import { type Step, alwaysOpen, stepsOf } from "./setup";
@@ -52,8 +52,6 @@ export function SetupCard({ setup: { parts, steps, complete } }: { setup: Return
   );
 }
 
-const link = "text-primary underline-offset-4 hover:underline";
-
 function StepRow({ step: { title, about, done, label, to, confirm }, version }: { step: Step; version: number }) {
   return (
     <li className="flex items-start gap-3 text-sm">
@@ -87,7 +85,7 @@ function StepRow({ step: { title, about, done, label, to, confirm }, version }: 
 function Confirm({ of, label, note, version }: NonNullable<Step["confirm"]> & { version: number }) {
   const { storeId } = useSession();
   const invalidate = useInvalidate();
-  const toast = useToast();
+  const showError = useErrorToast();
   const open = useMutation({
     mutationFn: () =>
       data(
@@ -96,7 +94,7 @@ function Confirm({ of, label, note, version }: NonNullable<Step["confirm"]> & { 
           params: { header: ifMatch({ version }) },
         }),
       ),
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
     onSettled: () => invalidate("settings"),
   });
   return (

@@ -22,7 +22,7 @@ export type Parts = {
 /** The steps whose empty value may be intended, which the user then confirms. */
 export type Confirmable = "hours" | "tax";
 
-/** Opening hours that tell a store that is always open from one whose hours are not yet set. */
+/** Opening hours around the clock. They distinguish a store that is always open from one without hours yet. */
 export const alwaysOpen = Object.fromEntries(
   fulfillmentTypes.map((type) => [
     type,

@@ -4,7 +4,6 @@ import { Plus } from "lucide-react";
 import { useState } from "react";
 
 import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import * as limits from "@/api/limits";
 import { useInvalidate } from "@/api/queries";
 import { ViewFields } from "@/components/store-fields";
@@ -15,7 +14,7 @@ import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
 import { TextField } from "@/ui/field";
 import { Badge, Card, Columns, Table } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 const maxViews = limits.AddStoreRequest.storeViews.maxItems;
 
@@ -33,6 +32,7 @@ export function Views({ views }: { views: StoreView[] }) {
   const { locale } = useAccount();
   const invalidate = useInvalidate();
   const toast = useToast();
+  const showError = useErrorToast();
   // The view to edit, or a new one.
   const [editing, setEditing] = useState<StoreView | "new" | null>(null);
   const [deleting, setDeleting] = useState<StoreView | null>(null);
@@ -40,7 +40,7 @@ export function Views({ views }: { views: StoreView[] }) {
     mutationFn: ({ id }: StoreView) =>
       data(api.PATCH("/store/views/{id}", { params: { path: { id } }, body: { isDefault: true } })),
     onSuccess: (view) => toast(`${view.locale} · ${view.currency} is now the default view`),
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
     onSettled: () => invalidate("store"),
   });
   return (

@@ -2,7 +2,6 @@ import { useMutation } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { useInvalidate, queries } from "@/api/queries";
 import { InvitationDialog } from "@/components/invitation-dialog";
 import { WithdrawDialog } from "@/components/withdraw-dialog";
@@ -13,18 +12,18 @@ import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { Card, Columns, Failure, Loading, Table } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 /** The pending invitations of the store. */
 export function Invitations() {
   const { stores } = useSession();
   const invitations = useList(queries.invitations);
   const invalidate = useInvalidate();
-  const toast = useToast();
+  const showError = useErrorToast();
   const [withdrawing, setWithdrawing] = useState<Invitation | null>(null);
   const resend = useMutation({
     mutationFn: ({ id }: Invitation) => data(api.POST("/invitations/{id}/resend", { params: { path: { id } } })),
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
     onSettled: () => invalidate("invitations"),
   });
   const nameOf = (id: string) => stores.find((store) => store.storeId === id)?.storeName ?? id;

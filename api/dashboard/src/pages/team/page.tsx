@@ -38,7 +38,7 @@ export function TeamPage() {
             changes here apply to both.
           </p>
         )}
-        <QueryState of={members} />
+        <QueryState query={members} />
         {members.rows.length > 0 && (
           <Table label="Users of this store" stacked>
             <Columns names={["Name", "Role", "Joined", { hidden: "Actions" }]} />

@@ -3,7 +3,6 @@ import { ExternalLink } from "lucide-react";
 import type { ReactNode } from "react";
 
 import { api, data } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { useInvalidate, queries } from "@/api/queries";
 import type { Attempt, Delivery } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
@@ -14,7 +13,7 @@ import { Time } from "@/ui/format";
 import { Failure, QueryState } from "@/ui/page";
 import { Sheet } from "@/ui/dialog";
 import { CodeBlock, pretty } from "@/ui/text";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 import { curlOf } from "./curl";
 import { OrderLink } from "./order-link";
@@ -33,7 +32,7 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
       onClose={onClose}
       title={shown ? (shown.deliveryId ? `Attempt ${shown.attemptNumber} of ${shown.eventType}` : "Test") : "Attempt"}
     >
-      <QueryState of={attempt} />
+      <QueryState query={attempt} />
       {shown && (
         <>
           <dl
@@ -90,7 +89,7 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
                 {shown.request.method} {shown.request.url}
               </code>
             </p>
-            <Headers of={shown.request.headers} />
+            <Headers headers={shown.request.headers} />
             <Body text={shown.request.body} label="Request body" />
             {shown.request.body !== null && (
               <div>
@@ -101,7 +100,7 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
           <Part title="Response">
             {shown.response ? (
               <>
-                <Headers of={shown.response.headers} />
+                <Headers headers={shown.response.headers} />
                 <Body
                   text={shown.response.body}
                   label={
@@ -130,8 +129,8 @@ const Part = ({ title, children }: { title: string; children: ReactNode }) => (
   </section>
 );
 
-function Headers({ of }: { of: Record<string, string[]> }) {
-  const headers = Object.entries(of).sort(([one], [other]) => one.localeCompare(other));
+function Headers({ headers: all }: { headers: Record<string, string[]> }) {
+  const headers = Object.entries(all).sort(([one], [other]) => one.localeCompare(other));
   if (headers.length === 0) return <p className="text-sm text-muted-foreground">No headers stored.</p>;
   return (
     <dl className="grid gap-x-4 gap-y-1 rounded-md border p-3 text-xs sm:grid-cols-[auto_1fr]">
@@ -167,10 +166,11 @@ const retryResult = (made: Attempt) =>
 export function useRetry() {
   const invalidate = useInvalidate();
   const toast = useToast();
+  const showError = useErrorToast();
   return useMutation({
     mutationFn: (id: string) => data(api.POST("/deliveries/{id}/retry", { params: { path: { id } } })),
     onSuccess: (made) => toast(retryResult(made), { error: made.status !== "delivered" }),
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
     onSettled: () => invalidate("webhooks"),
   });
 }

@@ -9,6 +9,7 @@ import { cn } from "@/ui/cn";
 import { Countdown, formatMs } from "@/ui/duration";
 import { Field, Form, Input, SelectField } from "@/ui/field";
 import { Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { Card, Columns, Empty, QueryState, Table } from "@/ui/page";
 
 import { useRetry } from "./attempt";
@@ -100,7 +101,7 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
           </Button>
         )}
       </div>
-      <QueryState of={attempts} />
+      <QueryState query={attempts} />
       {attempts.data?.meta.total === 0 &&
         (filtered ? (
           <Empty title="No attempts match these filters" />
@@ -120,11 +121,7 @@ export function Attempts({ eventTypes, onTest }: { eventTypes: AnyEventType[]; o
             {byEvent(rows).map(({ row: attempt, first }) => (
               <tr key={attempt.id} className={cn("hover:bg-muted/50", !first && "sm:[&>td]:border-t-0")}>
                 <td>
-                  <button
-                    type="button"
-                    className="text-primary underline-offset-4 hover:underline"
-                    onClick={() => show({ attempt: attempt.id })}
-                  >
+                  <button type="button" className={link} onClick={() => show({ attempt: attempt.id })}>
                     <Time at={attempt.deliveredAt} seconds />
                   </button>
                 </td>

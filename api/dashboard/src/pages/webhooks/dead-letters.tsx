@@ -6,6 +6,7 @@ import { useQuery } from "@tanstack/react-query";
 import { queries } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { ShowMore, useList } from "@/ui/list";
 import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 
@@ -78,11 +79,7 @@ function Groups({ groups, total, urlOf, onReplay }: GroupsProps) {
             return (
               <tr key={`${group.webhookId} ${group.reason}`} className={chosen ? "bg-muted" : undefined}>
                 <td className="min-w-40 break-all">
-                  <Link
-                    to="/webhooks/$id"
-                    params={{ id: group.webhookId }}
-                    className="text-primary underline-offset-4 hover:underline"
-                  >
+                  <Link to="/webhooks/$id" params={{ id: group.webhookId }} className={link}>
                     {urlOf(group.webhookId)}
                   </Link>
                 </td>
@@ -139,7 +136,7 @@ function DeadLetterList({ urlOf, isOff }: { urlOf: (id: string) => string; isOff
   const title = webhookId ? `${reason ?? "Dead letters"} · ${urlOf(webhookId)}` : "Newest";
   return (
     <Card title={<span className="break-all">{title}</span>}>
-      <QueryState of={letters} />
+      <QueryState query={letters} />
       {letters.data && letters.rows.length === 0 && <Empty title="No dead letters match these filters" />}
       {letters.rows.length > 0 && (
         <Table label="Dead letters" stacked>

@@ -10,10 +10,10 @@ import { formatMs } from "@/ui/duration";
 import { Time } from "@/ui/format";
 import { useNow } from "@/ui/now";
 import { Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
-import { useToast } from "@/ui/toast";
-import { errorMessage } from "@/api/error-message";
+import { useToast, useErrorToast } from "@/ui/toast";
 import { queries } from "@/api/queries";
 import { type Webhook, spans } from "@/domain/webhooks";
+import { inlineLink } from "@/ui/link";
 
 import { AttemptSheet } from "./attempt";
 import { Attempts } from "./attempts";
@@ -46,7 +46,7 @@ export function WebhookPage() {
     return (
       <Empty title="Webhook not found">
         <p>It was deleted or belongs to another store.</p>
-        <Link to="/webhooks" className="text-primary underline">
+        <Link to="/webhooks" className={inlineLink}>
           Show all webhooks
         </Link>
       </Empty>
@@ -98,6 +98,7 @@ export function WebhookPage() {
 /** An alert if the webhook is turned off or failing. */
 function WebhookAlert({ webhook, days }: { webhook: Webhook; days: number }) {
   const toast = useToast();
+  const showError = useErrorToast();
   const change = useChange(webhook);
   if (!webhook.isActive) {
     return (
@@ -119,7 +120,7 @@ function WebhookAlert({ webhook, days }: { webhook: Webhook; days: number }) {
               { isActive: true },
               {
                 onSuccess: () => toast("Webhook turned on"),
-                onError: (error) => toast(errorMessage(error), { error: true }),
+                onError: showError,
               },
             )
           }

@@ -2,6 +2,7 @@ import { useQuery } from "@tanstack/react-query";
 
 import { queries } from "@/api/queries";
 import { Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { Failure } from "@/ui/page";
 
 import { StatusBadge } from "./status";
@@ -30,11 +31,7 @@ export function EventAttempts({ webhookId, eventId, shown }: { webhookId: string
             {attempt.id === shown ? (
               <span className="text-muted-foreground">shown here</span>
             ) : (
-              <button
-                type="button"
-                className="text-primary underline-offset-4 hover:underline"
-                onClick={() => show({ attempt: attempt.id })}
-              >
+              <button type="button" className={link} onClick={() => show({ attempt: attempt.id })}>
                 <Time at={attempt.deliveredAt} seconds />
               </button>
             )}

@@ -27,7 +27,7 @@ export function EventPicker({
   return (
     <fieldset className="grid gap-2" aria-describedby={error ? id : undefined}>
       <legend className="mb-1 text-sm font-medium">Events</legend>
-      <QueryState of={catalogue} />
+      <QueryState query={catalogue} />
       {all.length > 0 && (
         <>
           <div className="flex items-center gap-2 text-xs text-muted-foreground">
@@ -68,7 +68,7 @@ export function EventPicker({
                           </>
                         }
                       />
-                      <Example name={type.name} of={type.example} />
+                      <Example name={type.name} value={type.example} />
                     </div>
                   ))}
               </div>
@@ -86,14 +86,14 @@ export function EventPicker({
 }
 
 /** An example of the body of an event, closed at first. */
-function Example({ name, of }: { name: string; of: unknown }) {
+function Example({ name, value }: { name: string; value: unknown }) {
   const [open, setOpen] = useState(false);
   return (
     <details className="pl-6 text-xs" onToggle={(event) => setOpen(event.currentTarget.open)}>
       <summary className="cursor-pointer text-muted-foreground" aria-label={`Example of ${name}`}>
         Example
       </summary>
-      {open && <CodeBlock className="mt-1" text={JSON.stringify(of, null, 2)} label={name} />}
+      {open && <CodeBlock className="mt-1" text={JSON.stringify(value, null, 2)} label={name} />}
     </details>
   );
 }

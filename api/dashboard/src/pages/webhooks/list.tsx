@@ -4,7 +4,9 @@ import { useQuery } from "@tanstack/react-query";
 
 import { queries } from "@/api/queries";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
 
 import { CreateDialog } from "./create";
@@ -24,7 +26,7 @@ export function WebhooksPage() {
         about="A webhook sends the events of this store to your server, with retries."
         actions={create}
       />
-      <QueryState of={webhooks} />
+      <QueryState query={webhooks} />
       {all?.length === 0 && (
         <Empty title="No webhooks yet">
           <ol className="list-inside list-decimal text-left">
@@ -42,11 +44,7 @@ export function WebhooksPage() {
             {all.map((webhook) => (
               <tr key={webhook.id} className="hover:bg-muted/50">
                 <td className="min-w-56">
-                  <Link
-                    to="/webhooks/$id"
-                    params={{ id: webhook.id }}
-                    className="font-medium break-all text-primary underline-offset-4 hover:underline"
-                  >
+                  <Link to="/webhooks/$id" params={{ id: webhook.id }} className={cn(link, "font-medium break-all")}>
                     {webhook.url}
                   </Link>
                   {webhook.description && <span className="block">{webhook.description}</span>}

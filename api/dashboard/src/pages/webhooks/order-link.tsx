@@ -1,8 +1,10 @@
 import { Link } from "@tanstack/react-router";
 
+import { link } from "@/ui/link";
+
 /** A link to the order of an event. */
 export const OrderLink = ({ id }: { id: string }) => (
-  <Link to="/orders/$id" params={{ id }} className="text-primary underline-offset-4 hover:underline">
+  <Link to="/orders/$id" params={{ id }} className={link}>
     Open order
   </Link>
 );

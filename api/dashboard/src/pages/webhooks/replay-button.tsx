@@ -2,11 +2,10 @@ import { useMutation } from "@tanstack/react-query";
 import { type ComponentProps, useState } from "react";
 
 import { api, data } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { useInvalidate } from "@/api/queries";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
 type Props = { deliveryId: string; off: boolean } & Pick<ComponentProps<typeof Button>, "variant" | "aria-label">;
 
@@ -14,6 +13,7 @@ type Props = { deliveryId: string; off: boolean } & Pick<ComponentProps<typeof B
 export function ReplayButton({ deliveryId, off, ...props }: Props) {
   const invalidate = useInvalidate();
   const toast = useToast();
+  const showError = useErrorToast();
   const [asking, setAsking] = useState(false);
   const replay = useMutation({
     mutationFn: () => data(api.POST("/deliveries/{id}/replay", { params: { path: { id: deliveryId } } })),
@@ -23,7 +23,7 @@ export function ReplayButton({ deliveryId, off, ...props }: Props) {
         off ? "Replay queued. It becomes a dead letter again, because the webhook is turned off." : "Replay queued",
       );
     },
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
     onSettled: () => invalidate("webhooks"),
   });
   return (

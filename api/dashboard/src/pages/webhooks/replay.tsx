@@ -2,7 +2,6 @@ import { useMutation, useQuery } from "@tanstack/react-query";
 import { useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { useInvalidate, queries } from "@/api/queries";
 import { postReplay } from "@/api/requests";
 import { type BulkReplay, type EventType, type Webhook, type ReplayRequest, isSubscribable } from "@/domain/webhooks";
@@ -11,7 +10,7 @@ import { Dialog, DialogActions } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
 import { Time } from "@/ui/format";
 import { Badge, Card, Failure } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useErrorToast } from "@/ui/toast";
 
 const replayable: Record<ReplayRequest["status"], string> = {
   dead_letter: "Dead letters",
@@ -190,11 +189,11 @@ const deadLettersAgain = (n: number) => (n === 1 ? "1 dead letter again" : `${n.
 /** The progress of a bulk replay. */
 function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
   const invalidate = useInvalidate();
-  const toast = useToast();
+  const showError = useErrorToast();
   const replay = useQuery({ ...queries.webhooks.replay(id), initialData: initial });
   const cancel = useMutation({
     mutationFn: () => data(api.POST("/replays/{id}/cancel", { params: { path: { id } } })),
-    onError: (error) => toast(errorMessage(error), { error: true }),
+    onError: showError,
     onSettled: () => invalidate("webhooks"),
   });
   const { status, matched, replayed, skipped, inProgress, reason } = replay.data;

@@ -1,7 +1,7 @@
-import { useEffect, useRef, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 
 import { queries } from "@/api/queries";
+import { useSeen } from "@/ui/seen";
 
 /** The deliveries of the last 24 hours by hour. It loads its data when it becomes visible. */
 export function Sparkline({ id }: { id: string }) {
@@ -38,21 +38,4 @@ export function Sparkline({ id }: { id: string }) {
       <span className="text-xs whitespace-nowrap text-muted-foreground">{text}</span>
     </span>
   );
-}
-
-/** Reports whether the element has been visible. */
-function useSeen<T extends Element>() {
-  const ref = useRef<T>(null);
-  const [seen, setSeen] = useState(false);
-  useEffect(() => {
-    const observer = new IntersectionObserver((entries) => {
-      if (entries.some((entry) => entry.isIntersecting)) {
-        setSeen(true);
-        observer.disconnect();
-      }
-    });
-    observer.observe(ref.current!);
-    return () => observer.disconnect();
-  }, []);
-  return [ref, seen] as const;
 }

@@ -1,6 +1,6 @@
 import { expect, test } from "vitest";
 
-import { endOfBusinessDay, instantOfLocal, localOf, saleOf } from "./sale";
+import { endOfBusinessDay, instantOfLocal, localOf, availabilityOf } from "./availability";
 
 const at = (text: string) => Date.parse(text);
 
@@ -24,9 +24,9 @@ test("a local time is converted in both directions", () => {
 test("a product is unavailable, sold out or out of stock", () => {
   const now = at("2026-03-10T12:00:00Z");
   const later = "2026-03-10T12:00:01.000Z";
-  expect(saleOf({ isAvailable: true }, now)).toBe("onSale");
-  expect(saleOf({ isAvailable: false, soldOutUntil: later, stockQuantity: 0 }, now)).toBe("unavailable");
-  expect(saleOf({ isAvailable: true, soldOutUntil: later, stockQuantity: 0 }, now)).toBe("soldOut");
-  expect(saleOf({ isAvailable: true, soldOutUntil: later }, at(later))).toBe("onSale");
-  expect(saleOf({ isAvailable: true, stockQuantity: 0 }, now)).toBe("outOfStock");
+  expect(availabilityOf({ isAvailable: true }, now)).toBe("available");
+  expect(availabilityOf({ isAvailable: false, soldOutUntil: later, stockQuantity: 0 }, now)).toBe("unavailable");
+  expect(availabilityOf({ isAvailable: true, soldOutUntil: later, stockQuantity: 0 }, now)).toBe("soldOut");
+  expect(availabilityOf({ isAvailable: true, soldOutUntil: later }, at(later))).toBe("available");
+  expect(availabilityOf({ isAvailable: true, stockQuantity: 0 }, now)).toBe("outOfStock");
 });

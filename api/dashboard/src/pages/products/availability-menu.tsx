@@ -4,7 +4,6 @@ import { ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
-import { errorMessage } from "@/api/error-message";
 import { useInvalidate, queries } from "@/api/queries";
 import type { Product } from "@/domain/products";
 import type { Tone } from "@/domain/tone";
@@ -15,25 +14,25 @@ import { TextField } from "@/ui/field";
 import { ShortTime, Time } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Badge } from "@/ui/page";
-import { useToast } from "@/ui/toast";
+import { useToast, useErrorToast } from "@/ui/toast";
 
-import { type Sale, endOfBusinessDay, instantOfLocal, localOf, saleOf } from "./sale";
+import { type Availability, endOfBusinessDay, instantOfLocal, localOf, availabilityOf } from "./availability";
 
 type Change = Pick<components["schemas"]["ChangeProductRequest"], "isAvailable" | "soldOutUntil">;
 
-const states: Record<Sale, { label: string; tone: Tone }> = {
-  onSale: { label: "Available", tone: "good" },
+const states: Record<Availability, { label: string; tone: Tone }> = {
+  available: { label: "Available", tone: "good" },
   unavailable: { label: "Unavailable", tone: "neutral" },
   soldOut: { label: "Sold out", tone: "bad" },
   outOfStock: { label: "Out of stock", tone: "bad" },
 };
 
 /** Whether customers can order a product and, if it is sold out, until when. */
-function SaleBadge({ product, sale }: { product: Product; sale: Sale }) {
+function AvailabilityBadge({ product, availability }: { product: Product; availability: Availability }) {
   return (
-    <Badge tone={states[sale].tone} className="text-left">
-      {states[sale].label}
-      {sale === "soldOut" && (
+    <Badge tone={states[availability].tone} className="text-left">
+      {states[availability].label}
+      {availability === "soldOut" && (
         <span>
           until <ShortTime at={product.soldOutUntil!} />
         </span>
@@ -52,14 +51,19 @@ function useEndOfDay(now: number): string | undefined {
 type Props = { product: Product; name: string; now: number; readOnly: boolean };
 
 /** Shows whether a product can be ordered. For editors it is a menu that marks it as sold out, or available again. */
-export function SoldOut({ readOnly, ...of }: Props) {
-  const sale = saleOf(of.product, of.now);
-  return readOnly ? <SaleBadge product={of.product} sale={sale} /> : <SoldOutMenu {...of} sale={sale} />;
+export function AvailabilityMenu({ readOnly, ...props }: Props) {
+  const availability = availabilityOf(props.product, props.now);
+  return readOnly ? (
+    <AvailabilityBadge product={props.product} availability={availability} />
+  ) : (
+    <Editor {...props} availability={availability} />
+  );
 }
 
-function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { sale: Sale }) {
+function Editor({ product, name, availability, now }: Omit<Props, "readOnly"> & { availability: Availability }) {
   const invalidate = useInvalidate();
   const toast = useToast();
+  const showError = useErrorToast();
   const endOfDay = useEndOfDay(now);
   const [choosing, setChoosing] = useState(false);
   // The change has no version: it applies regardless of other changes.
@@ -70,10 +74,10 @@ function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { s
       toast(`${name} ${done}`);
       setChoosing(false);
     },
-    onError: (error) => choosing || toast(errorMessage(error), { error: true }),
+    onError: (error) => choosing || showError(error),
     onSettled: () => invalidate("products"),
   });
-  const off = sale === "unavailable" || sale === "soldOut";
+  const off = availability === "unavailable" || availability === "soldOut";
   return (
     <>
       <Menu
@@ -84,9 +88,9 @@ function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { s
             size="small"
             className="-ml-2 px-2 max-sm:min-h-11"
             busy={change.isPending}
-            aria-label={`Availability of ${name}: ${states[sale].label}`}
+            aria-label={`Availability of ${name}: ${states[availability].label}`}
           >
-            <SaleBadge product={product} sale={sale} />
+            <AvailabilityBadge product={product} availability={availability} />
             <ChevronDown aria-hidden />
           </Button>
         }
@@ -115,7 +119,7 @@ function SoldOutMenu({ product, name, sale, now }: Omit<Props, "readOnly"> & { s
           </MenuItem>
         )}
         <MenuItem onSelect={() => setChoosing(true)}>Sold out until…</MenuItem>
-        {sale !== "unavailable" && (
+        {availability !== "unavailable" && (
           <MenuItem onSelect={() => change.mutate({ body: { isAvailable: false }, done: "is unavailable" })}>
             Unavailable until further notice
           </MenuItem>

@@ -2,13 +2,16 @@ import type { Product } from "@/domain/products";
 import { addDays, businessDay, instantOf } from "@/domain/zone";
 
 /** Whether customers can order a product, and if not, why. */
-export type Sale = "onSale" | "unavailable" | "soldOut" | "outOfStock";
+export type Availability = "available" | "unavailable" | "soldOut" | "outOfStock";
 
 /** Returns the state of a product at a time (epoch milliseconds). */
-export function saleOf(product: Pick<Product, "isAvailable" | "soldOutUntil" | "stockQuantity">, now: number): Sale {
+export function availabilityOf(
+  product: Pick<Product, "isAvailable" | "soldOutUntil" | "stockQuantity">,
+  now: number,
+): Availability {
   if (!product.isAvailable) return "unavailable";
   if (product.soldOutUntil && Date.parse(product.soldOutUntil) > now) return "soldOut";
-  return product.stockQuantity === 0 ? "outOfStock" : "onSale";
+  return product.stockQuantity === 0 ? "outOfStock" : "available";
 }
 
 /** Returns the end of the current business day of a store. */

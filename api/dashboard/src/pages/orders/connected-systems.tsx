@@ -1,22 +1,31 @@
 import { useQuery } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
 import { CheckCheck, CircleAlert, Clock, Send } from "lucide-react";
-import { useEffect, useRef, useState } from "react";
 
 import { queries } from "@/api/queries";
 import { useSession } from "@/session/session";
 import { Countdown } from "@/ui/duration";
 import { Time, useClockTime } from "@/ui/format";
+import { link } from "@/ui/link";
 import { Badge, Card, QueryState } from "@/ui/page";
+import { useSeen } from "@/ui/seen";
 
-import { type Delivery, type Reach, byWebhook, eventLabels, reachOf, reachTones, webhookName } from "./deliveries";
+import {
+  type Delivery,
+  type DeliveryState,
+  byWebhook,
+  eventLabels,
+  deliveryStateOf,
+  stateTones,
+  webhookName,
+} from "./deliveries";
 
-const icons = { reached: CheckCheck, sending: Send, retrying: Clock, failed: CircleAlert };
+const icons = { delivered: CheckCheck, sending: Send, retrying: Clock, failed: CircleAlert };
 
-function labelOf({ state, missing, nextRetryAt }: Reach, clock: (at: string) => string): string {
+function labelOf({ state, missing, nextRetryAt }: DeliveryState, clock: (at: string) => string): string {
   const names = missing.join(", ");
   switch (state) {
-    case "reached":
+    case "delivered":
       return "Reached all webhooks";
     case "sending":
       return `On its way to ${names}`;
@@ -27,23 +36,22 @@ function labelOf({ state, missing, nextRetryAt }: Reach, clock: (at: string) => 
   }
 }
 
-/** A mark on a card: whether the order's events have reached the webhooks. Stores without webhooks have no mark. */
-export function ReachMark({ orderId }: { orderId: string }) {
-  const place = useRef<HTMLSpanElement>(null);
-  const seen = useSeen(place);
+/** A mark on a card: whether the order's events are delivered to the webhooks. Stores without webhooks have no mark. */
+export function DeliveryMark({ orderId }: { orderId: string }) {
+  const [place, seen] = useSeen<HTMLSpanElement>();
   const clock = useClockTime();
   const { data } = useQuery({
     ...queries.orders.deliveries(orderId),
     enabled: seen,
     staleTime: Infinity,
-    select: reachOf,
+    select: deliveryStateOf,
   });
   const Icon = data && icons[data.state];
   const label = data && labelOf(data, clock);
   return (
     <span ref={place} className="min-h-px min-w-px">
       {Icon && (
-        <Badge tone={reachTones[data.state]} title={label} data-reach={data.state} className="px-1">
+        <Badge tone={stateTones[data.state]} title={label} data-deliveries={data.state} className="px-1">
           <Icon className="size-3.5" aria-hidden />
           <span className="sr-only">{label}</span>
         </Badge>
@@ -52,29 +60,19 @@ export function ReachMark({ orderId }: { orderId: string }) {
   );
 }
 
-/** Returns whether an element has been on the screen. The board has more cards than a screen shows. */
-function useSeen(place: { current: Element | null }) {
-  const [seen, setSeen] = useState(false);
-  useEffect(() => {
-    if (!place.current) return;
-    const observer = new IntersectionObserver((entries) => {
-      if (!entries.some(({ isIntersecting }) => isIntersecting)) return;
-      setSeen(true);
-      observer.disconnect();
-    });
-    observer.observe(place.current);
-    return () => observer.disconnect();
-  }, [place]);
-  return seen;
-}
-
-/** The webhooks that the events of an order have reached, and the others with their next attempts. */
-export function Reached({ orderId, refetchInterval }: { orderId: string; refetchInterval: number | undefined }) {
+/** The webhooks of the store with the deliveries of an order's events. */
+export function ConnectedSystems({
+  orderId,
+  refetchInterval,
+}: {
+  orderId: string;
+  refetchInterval: number | undefined;
+}) {
   const { atLeast } = useSession();
   const found = useQuery({ ...queries.orders.deliveries(orderId), refetchInterval });
   return (
     <Card title="Connected systems">
-      <QueryState of={found} />
+      <QueryState query={found} />
       {found.data?.length === 0 && (
         <p className="text-sm text-muted-foreground">
           No webhook receives the events of this order. Tills and shops that are connected by a webhook appear here.
@@ -85,11 +83,7 @@ export function Reached({ orderId, refetchInterval }: { orderId: string; refetch
           <li key={webhook.id} className="min-w-0 text-sm">
             <p className="font-medium break-words">
               {atLeast("ADMIN") ? (
-                <Link
-                  to="/webhooks/$id"
-                  params={{ id: webhook.id }}
-                  className="text-primary underline-offset-4 hover:underline"
-                >
+                <Link to="/webhooks/$id" params={{ id: webhook.id }} className={link}>
                   {webhookName(webhook)}
                 </Link>
               ) : (
@@ -100,7 +94,7 @@ export function Reached({ orderId, refetchInterval }: { orderId: string; refetch
               {deliveries.map((delivery) => (
                 <li key={delivery.eventId} className="flex flex-wrap justify-between gap-x-3 border-l-2 pl-3">
                   <span>{eventLabels[delivery.eventType] ?? delivery.eventType}</span>
-                  <Outcome of={delivery} />
+                  <Outcome delivery={delivery} />
                 </li>
               ))}
             </ul>
@@ -111,7 +105,7 @@ export function Reached({ orderId, refetchInterval }: { orderId: string; refetch
   );
 }
 
-function Outcome({ of: { status, deliveredAt, nextRetryAt, attempts } }: { of: Delivery }) {
+function Outcome({ delivery: { status, deliveredAt, nextRetryAt, attempts } }: { delivery: Delivery }) {
   const count = attempts === 1 ? "1 attempt" : `${attempts} attempts`;
   switch (status) {
     case "delivered":
