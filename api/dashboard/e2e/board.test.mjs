@@ -253,8 +253,9 @@ describe("an order on its way to the till", () => {
         const deliveries = await api("GET", `/orders/${order.id}/deliveries`);
         return deliveries.some(({ status }) => status === "dead_letter");
       });
-      await card(page, order).locator("[data-reach=failed]").waitFor();
-      assert.match(await card(page, order).locator("[data-reach]").innerText(), /Did not reach .*Shop of the board/);
+      const mark = card(page, order).locator("[data-deliveries=failed]");
+      await mark.waitFor();
+      assert.match(await mark.innerText(), /Did not reach .*Shop of the board/);
       await accessible(page, "the board with marks");
       await card(page, order)
         .getByRole("link", { name: `#${order.orderId}` })
