@@ -4,7 +4,7 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
 
-import { accessible, as, client, launch, narrow, settled, shoot, until, userOf, world } from "./world.mjs";
+import { accessible, as, choose, client, launch, narrow, settled, shoot, until, userOf, world } from "./world.mjs";
 
 let browser, api;
 before(async () => {
@@ -468,8 +468,7 @@ describe("the menu", () => {
     await menuOf(product.category, "STAFF", async (page) => {
       await page.getByText(`Eintopf ${process.pid}`).waitFor();
       await page.getByText("Heiß").waitFor();
-      await page.getByRole("button", { name: "View: " }).click();
-      await page.getByRole("menuitem", { name: "en-US · USD" }).click();
+      await choose(page, "View", "en-US · USD");
       await page.getByText("no USD price").waitFor();
       await page.getByText(`Eintopf ${process.pid}`).waitFor();
       await settled(page);

@@ -2,12 +2,14 @@ import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
 import {
-  accessible,
+  accessibleInThemes,
   as,
   client,
   heading,
+  home,
   launch,
   logIn,
+  menu,
   narrow,
   sections,
   settled,
@@ -163,65 +165,69 @@ describe("pages", () => {
 });
 
 describe("every page", () => {
-  // The themes differ only in colors, so the dark theme needs only the contrast rule.
-  for (const [colorScheme, rules] of Object.entries({ light: undefined, dark: ["color-contrast"] })) {
-    it(`is accessible (${colorScheme})`, async () => {
-      const check = async (page, name) => {
-        await accessible(page, `${name} (${colorScheme})`, rules);
-        await shoot(page, `${name}-${colorScheme}`);
-      };
-      await as(
-        browser,
-        null,
-        async (page) => {
-          await page.goto("/dashboard/");
-          await page.getByLabel("Email").waitFor();
-          await check(page, "login");
-          await logIn(page, userOf("OWNER"));
-          for (const [name, [path]] of Object.entries(sections)) {
-            if (populated[name]) await page.goto(`/dashboard${populated[name]}`);
-            else await visit(page, name);
-            await heading(page, name).waitFor();
-            await settled(page);
-            await check(page, path.slice(1));
-          }
-          for (const [name, [path, title, level = 1]] of Object.entries(details)) {
-            await page.goto(`/dashboard${path}`);
-            await page.getByRole("heading", { level, name: title }).waitFor();
-            await settled(page);
-            await check(page, name);
-          }
-        },
-        { colorScheme, viewport: { width: 1280, height: 900 } },
-      );
-    });
-  }
-
-  it("fits the width of a phone", async () => {
+  it("is accessible in both themes and fits the width of a phone", async () => {
+    const desktop = { width: 1280, height: 900 };
+    const check = async (page, name) => {
+      await accessibleInThemes(page, name);
+      await page.setViewportSize({ width: 360, height: 740 });
+      await narrow(page, name);
+      if (name === "analytics") await shoot(page, "analytics-phone");
+      await page.setViewportSize(desktop);
+    };
     await as(
       browser,
       null,
       async (page) => {
         await page.goto("/dashboard/");
-        await page.getByLabel("Email").fill(userOf("OWNER").email);
-        await page.getByLabel("Password").fill(userOf("OWNER").password);
-        await page.getByRole("button", { name: "Log in" }).click();
-        for (const name of Object.keys(sections)) {
-          await page.getByRole("button", { name: "Open menu" }).click();
-          await page.getByRole("link", { name, exact: true }).click();
+        await page.getByLabel("Email").waitFor();
+        await check(page, "login");
+        await logIn(page, userOf("OWNER"));
+        for (const [name, [path]] of Object.entries(sections)) {
+          if (populated[name]) await page.goto(`/dashboard${populated[name]}`);
+          else await visit(page, name);
           await heading(page, name).waitFor();
           await settled(page);
-          await narrow(page, name);
-          if (name === "Analytics") await shoot(page, "analytics-phone");
+          await check(page, path.slice(1));
         }
         for (const [name, [path, title, level = 1]] of Object.entries(details)) {
           await page.goto(`/dashboard${path}`);
           await page.getByRole("heading", { level, name: title }).waitFor();
           await settled(page);
-          await narrow(page, name);
+          await check(page, name);
         }
       },
-      { viewport: { width: 360, height: 740 } },
+      { viewport: desktop },
+    );
+  });
+
+  it("is opened by the menu of a phone", async () => {
+    await as(browser, userOf("OWNER"), async (page) => {
+      await page.setViewportSize({ width: 360, height: 740 });
+      await page.goto("/dashboard/orders");
+      for (const name of ["Products", "Settings"]) {
+        await page.getByRole("button", { name: "Open menu" }).click();
+        await page.getByRole("link", { name, exact: true }).click();
+        await heading(page, name).waitFor();
+        await menu(page).waitFor({ state: "hidden" });
+      }
+    });
+  });
+
+  it("has the theme of the browser until the user chooses another one", async () => {
+    await as(
+      browser,
+      userOf("STAFF"),
+      async (page) => {
+        const dark = () => page.evaluate(() => document.documentElement.classList.contains("dark"));
+        await home(page);
+        assert.equal(await dark(), true);
+        await page.getByRole("button", { name: "Use light theme" }).click();
+        assert.equal(await dark(), false);
+        await page.reload();
+        await menu(page).waitFor();
+        assert.equal(await dark(), false);
+      },
+      { colorScheme: "dark" },
     );
   });
 });

@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { accessible, as, client, launch, narrow, pressUntil, shoot, until, userOf, visit } from "./world.mjs";
+import {
+  accessibleInThemes,
+  as,
+  client,
+  home,
+  launch,
+  narrow,
+  pressUntil,
+  shoot,
+  until,
+  userOf,
+  visit,
+} from "./world.mjs";
 
 let browser, api, product;
 before(async () => {
@@ -63,7 +75,6 @@ describe("a new order", () => {
           }
         };
       });
-      await page.reload();
       await visit(page, "Orders");
       await page.getByText("Live updates").waitFor();
       assert.equal(await page.title(), "Orders · Comanda");
@@ -97,42 +108,46 @@ describe("a new order", () => {
 
   it("rings in one of two tabs, and in the other one when that is closed", async () => {
     await completeAll();
-    await as(browser, userOf("STAFF"), async (first, context) => {
-      await context.addInitScript(() => {
-        globalThis.ringing = 0;
-        for (const [name, by] of [
-          ["start", 1],
-          ["stop", -1],
-        ]) {
-          const plain = globalThis.AudioBufferSourceNode.prototype[name];
-          globalThis.AudioBufferSourceNode.prototype[name] = function (...args) {
-            globalThis.ringing += by;
-            return plain.apply(this, args);
-          };
-        }
-      });
-      await first.reload();
-      await visit(first, "Orders");
-      await first.getByRole("button", { name: "Turn on sound" }).click();
-      const second = await context.newPage();
-      await second.goto("/dashboard/orders");
-      await second.getByRole("button", { name: "Allow sound" }).click();
-      await second.getByRole("button", { name: "Turn off sound" }).waitFor();
-      const order = await place("Ada");
-      const ringing = async () => {
-        const counts = [];
-        for (const tab of [first, second])
-          counts.push(tab.isClosed() ? 0 : await tab.evaluate(() => globalThis.ringing));
-        return counts;
-      };
-      for (const tab of [first, second]) await card(tab, order).waitFor();
-      await until("a tab rings", async () => (await ringing()).includes(1));
-      const counts = await ringing();
-      assert.deepEqual(counts.toSorted(), [0, 1]);
-      await [first, second][counts.indexOf(1)].close();
-      await until("the other tab rings", async () => (await ringing()).includes(1));
-      await complete(order);
-    });
+    await as(
+      browser,
+      userOf("STAFF"),
+      async (first, context) => {
+        await context.addInitScript(() => {
+          globalThis.ringing = 0;
+          for (const [name, by] of [
+            ["start", 1],
+            ["stop", -1],
+          ]) {
+            const plain = globalThis.AudioBufferSourceNode.prototype[name];
+            globalThis.AudioBufferSourceNode.prototype[name] = function (...args) {
+              globalThis.ringing += by;
+              return plain.apply(this, args);
+            };
+          }
+        });
+        await visit(first, "Orders");
+        await first.getByRole("button", { name: "Turn on sound" }).click();
+        const second = await context.newPage();
+        await second.goto("/dashboard/orders");
+        await second.getByRole("button", { name: "Allow sound" }).click();
+        await second.getByRole("button", { name: "Turn off sound" }).waitFor();
+        const order = await place("Ada");
+        const ringing = async () => {
+          const counts = [];
+          for (const tab of [first, second])
+            counts.push(tab.isClosed() ? 0 : await tab.evaluate(() => globalThis.ringing));
+          return counts;
+        };
+        for (const tab of [first, second]) await card(tab, order).waitFor();
+        await until("a tab rings", async () => (await ringing()).includes(1));
+        const counts = await ringing();
+        assert.deepEqual(counts.toSorted(), [0, 1]);
+        await [first, second][counts.indexOf(1)].close();
+        await until("the other tab rings", async () => (await ringing()).includes(1));
+        await complete(order);
+      },
+      { own: true },
+    );
   });
 
   it("is announced by the service worker if the browser refuses notifications of a page", async () => {
@@ -154,7 +169,6 @@ describe("a new order", () => {
           ready: { value: Promise.resolve({ showNotification }) },
         });
       });
-      await page.reload();
       await visit(page, "Orders");
       await page.getByText("Live updates").waitFor();
       await page.evaluate(() => Object.defineProperty(document, "hidden", { value: true, configurable: true }));
@@ -179,7 +193,7 @@ describe("a new order", () => {
           body: `event: order\ndata: ${JSON.stringify({ ...event, reminder: true })}\n\n`,
         }),
       );
-      await page.reload();
+      await home(page);
       await page.getByText(`Order ${order.orderId} still waits for acceptance`).first().waitFor();
       await visit(page, "Orders");
       await card(page, order).getByText("Still waits for acceptance").waitFor();
@@ -207,7 +221,6 @@ describe("a new order", () => {
         globalThis.printed = 0;
         globalThis.print = () => globalThis.printed++;
       });
-      await page.reload();
       await visit(page, "Orders");
       await page.getByRole("button", { name: "Board settings" }).click();
       await page.getByLabel("Print when you accept an order").selectOption("both");
@@ -273,35 +286,43 @@ describe("the board in a rush", () => {
 
   it("marks orders that are late", async () => {
     const order = await place("Ada");
-    await as(browser, userOf("STAFF"), async (page) => {
-      await page.clock.install({ time: Date.now() });
-      await page.reload();
-      await visit(page, "Orders");
-      await card(page, order).locator("[data-urgency=normal]").waitFor();
-      await page.clock.fastForward(16 * 60_000);
-      await card(page, order).locator("[data-urgency=soon]").waitFor();
-      await page.clock.fastForward(10 * 60_000);
-      await card(page, order).getByText("late").waitFor();
-    });
+    await as(
+      browser,
+      userOf("STAFF"),
+      async (page) => {
+        await page.clock.install({ time: Date.now() });
+        await visit(page, "Orders");
+        await card(page, order).locator("[data-urgency=normal]").waitFor();
+        await page.clock.fastForward(16 * 60_000);
+        await card(page, order).locator("[data-urgency=soon]").waitFor();
+        await page.clock.fastForward(10 * 60_000);
+        await card(page, order).getByText("late").waitFor();
+      },
+      { own: true },
+    );
     await complete(order);
   });
 
   it("keeps orders for later in a lane of their own, without a sound", async () => {
     await completeAll();
     const order = await place("Later", { requestedFor: new Date(Date.now() + 40 * 60_000).toISOString() });
-    await as(browser, userOf("STAFF"), async (page) => {
-      await page.clock.install({ time: Date.now() });
-      await page.reload();
-      await visit(page, "Orders");
-      const lane = page.getByRole("region", { name: "Scheduled" });
-      await lane.getByRole("link", { name: `#${order.orderId}` }).waitFor();
-      assert.equal(await card(page, order).count(), 0);
-      assert.equal(await page.title(), "Orders · Comanda");
-      // The API decides when its preparation is due.
-      await page.clock.fastForward(Date.parse(order.dueAt) - Date.now() + 60_000);
-      await card(page, order).getByText(/^For /).waitFor();
-      await page.waitForFunction(() => document.title === "(1) Orders · Comanda");
-    });
+    await as(
+      browser,
+      userOf("STAFF"),
+      async (page) => {
+        await page.clock.install({ time: Date.now() });
+        await visit(page, "Orders");
+        const lane = page.getByRole("region", { name: "Scheduled" });
+        await lane.getByRole("link", { name: `#${order.orderId}` }).waitFor();
+        assert.equal(await card(page, order).count(), 0);
+        assert.equal(await page.title(), "Orders · Comanda");
+        // The API decides when its preparation is due.
+        await page.clock.fastForward(Date.parse(order.dueAt) - Date.now() + 60_000);
+        await card(page, order).getByText(/^For /).waitFor();
+        await page.waitForFunction(() => document.title === "(1) Orders · Comanda");
+      },
+      { own: true },
+    );
     await complete(order);
   });
 
@@ -320,45 +341,42 @@ describe("the board in a rush", () => {
     });
   });
 
-  for (const colorScheme of ["light", "dark"]) {
-    it(`fits a tablet and a phone, in the ${colorScheme} theme`, async () => {
-      const order = await place("Ada", { note: "No onions" });
-      const tablet = { hasTouch: true, colorScheme };
-      await as(
-        browser,
-        userOf("STAFF"),
-        async (page) => {
-          await page.setViewportSize({ width: 768, height: 1024 });
-          await page.goto("/dashboard/orders");
-          await card(page, order).waitFor();
-          await accessible(page, "the board on a tablet");
-          const columns = page.locator("main section");
-          assert.equal(await columns.count(), 5);
-          for (const column of await columns.all()) {
-            const { x, width } = await column.boundingBox();
-            assert.ok(x >= 0 && x + width <= 768, `a column lies between ${x} and ${x + width}`);
-          }
-          for (const article of await page.getByRole("article").all()) {
-            const [outer, inner] = [await article.boundingBox(), await article.locator("[data-step]").boundingBox()];
-            assert.ok(inner.x + inner.width <= outer.x + outer.width, `a button leaves its card of ${outer.width}`);
-            const print = await article.getByRole("button", { name: /^Print/ }).boundingBox();
-            const gap = inner.x + inner.width - print.x - print.width;
-            assert.ok(gap >= 0 && gap <= 1, `the print button is ${gap} pixels from the right edge of its card`);
-          }
-          for (const button of await page.getByRole("main").getByRole("button").all()) {
-            const { height, width } = await button.boundingBox();
-            assert.ok(height >= 44 && width >= 44, `${await button.innerText()}: ${width} × ${height}`);
-          }
-          await shoot(page, `board-tablet-${colorScheme}`);
-          await page.getByRole("button", { name: "Big view" }).click();
-          await shoot(page, `board-big-${colorScheme}`);
-          await page.getByRole("button", { name: "Leave big view" }).click();
-          await page.setViewportSize({ width: 360, height: 740 });
-          await narrow(page, "the board");
-        },
-        tablet,
-      );
-      await complete(order);
-    });
-  }
+  it("fits a tablet and a phone, in both themes", async () => {
+    const order = await place("Ada", { note: "No onions" });
+    const tablet = { hasTouch: true };
+    await as(
+      browser,
+      userOf("STAFF"),
+      async (page) => {
+        await page.setViewportSize({ width: 768, height: 1024 });
+        await page.goto("/dashboard/orders");
+        await card(page, order).waitFor();
+        await accessibleInThemes(page, "board-tablet");
+        const columns = page.locator("main section");
+        assert.equal(await columns.count(), 5);
+        for (const column of await columns.all()) {
+          const { x, width } = await column.boundingBox();
+          assert.ok(x >= 0 && x + width <= 768, `a column lies between ${x} and ${x + width}`);
+        }
+        for (const article of await page.getByRole("article").all()) {
+          const [outer, inner] = [await article.boundingBox(), await article.locator("[data-step]").boundingBox()];
+          assert.ok(inner.x + inner.width <= outer.x + outer.width, `a button leaves its card of ${outer.width}`);
+          const print = await article.getByRole("button", { name: /^Print/ }).boundingBox();
+          const gap = inner.x + inner.width - print.x - print.width;
+          assert.ok(gap >= 0 && gap <= 1, `the print button is ${gap} pixels from the right edge of its card`);
+        }
+        for (const button of await page.getByRole("main").getByRole("button").all()) {
+          const { height, width } = await button.boundingBox();
+          assert.ok(height >= 44 && width >= 44, `${await button.innerText()}: ${width} × ${height}`);
+        }
+        await page.getByRole("button", { name: "Big view" }).click();
+        await shoot(page, "board-big");
+        await page.getByRole("button", { name: "Leave big view" }).click();
+        await page.setViewportSize({ width: 360, height: 740 });
+        await narrow(page, "the board");
+      },
+      tablet,
+    );
+    await complete(order);
+  });
 });

@@ -7,6 +7,7 @@ import {
   choose,
   client,
   heading,
+  home,
   launch,
   logIn,
   menu,
@@ -26,6 +27,7 @@ after(() => browser.close());
 
 /** Opens the security page of the logged-in user. */
 async function security(page) {
+  if (page.url() === "about:blank") await home(page);
   await page.getByRole("link", { name: "Security", exact: true }).click();
   await heading(page, "Security").waitFor();
 }

@@ -100,59 +100,64 @@ describe("the page of the store", () => {
 
   it("adds a further store of the website and switches to it", async () => {
     const owner = world.users.find((user) => user.role === "OWNER" && !user.storeIds.includes(berlin.storeId));
-    await as(browser, owner, async (page) => {
-      await visit(page, "Store");
-      await page.getByRole("button", { name: "Add store" }).click();
-      const dialog = page.getByRole("dialog");
-      await dialog.getByLabel("Store name").fill("Harbour");
-      await dialog.getByLabel("Country", { exact: true }).selectOption("CH");
-      await dialog.getByLabel("Time zone").fill("Europe/Zurich");
-      await dialog.getByLabel("Locale").fill("de-CH");
-      await dialog.getByLabel("Currency").fill("chf");
-      await dialog.getByRole("button", { name: "Add view" }).click();
-      await dialog.getByLabel("Locale").last().fill("de-CH");
-      await dialog.getByLabel("Currency").last().fill("eur");
-      await accessible(page, "Add store");
-      await shoot(page, "store-add");
-      await dialog.getByRole("button", { name: "Add store" }).click();
-      await dialog.getByRole("button", { name: "Switch to Harbour" }).click();
-      await page.getByText("The name, the country and the views of Harbour.").waitFor();
-      const codes = page.getByRole("region", { name: "Views" }).locator("tbody code");
-      await codes.first().waitFor();
-      assert.deepEqual(await codes.allInnerTexts(), ["de_ch_chf", "de_ch_eur"]);
+    await as(
+      browser,
+      owner,
+      async (page) => {
+        await visit(page, "Store");
+        await page.getByRole("button", { name: "Add store" }).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.getByLabel("Store name").fill("Harbour");
+        await dialog.getByLabel("Country", { exact: true }).selectOption("CH");
+        await dialog.getByLabel("Time zone").fill("Europe/Zurich");
+        await dialog.getByLabel("Locale").fill("de-CH");
+        await dialog.getByLabel("Currency").fill("chf");
+        await dialog.getByRole("button", { name: "Add view" }).click();
+        await dialog.getByLabel("Locale").last().fill("de-CH");
+        await dialog.getByLabel("Currency").last().fill("eur");
+        await accessible(page, "Add store");
+        await shoot(page, "store-add");
+        await dialog.getByRole("button", { name: "Add store" }).click();
+        await dialog.getByRole("button", { name: "Switch to Harbour" }).click();
+        await page.getByText("The name, the country and the views of Harbour.").waitFor();
+        const codes = page.getByRole("region", { name: "Views" }).locator("tbody code");
+        await codes.first().waitFor();
+        assert.deepEqual(await codes.allInnerTexts(), ["de_ch_chf", "de_ch_eur"]);
 
-      const steps = page.getByRole("list", { name: "Set-up" });
-      const done = (title) =>
-        steps
-          .getByRole("listitem")
-          .filter({ hasText: `${title} (done)` })
-          .waitFor();
-      await done("Name and views");
-      await page.getByText("1 of 7 done").waitFor();
-      await accessible(page, "an empty store");
-      await shoot(page, "store-setup");
-      const storeId = await page.getByText(/^sto_/).innerText();
-      const harbour = await client(owner, storeId);
-      await harbour("POST", "/products", { name: "Rösti", priceMinor: 1900, currency: "CHF" });
-      await harbour("PATCH", "/settings", { taxRatePpm: 81_000 });
-      await page.reload();
-      await done("Menu");
-      await done("Tax");
-      await page.getByText("3 of 7 done").waitFor();
-      await page.goto("/dashboard/"); // the home page of those who can complete the set-up
-      await heading(page, "Home").waitFor();
-      await page.getByRole("button", { name: "The store is always open" }).click();
-      await done("Opening hours");
-      await page.getByText("4 of 7 done").waitFor();
-      const { openingHours } = await harbour("GET", "/settings"); // all users and devices see the confirmation
-      assert.deepEqual(openingHours.PICKUP.sun, [{ from: "00:00", to: "24:00" }]);
-      await page.route("**/settings", (route) => route.fulfill({ status: 500, json: {} }));
-      await page.reload();
-      await page.getByText("The steps of the set-up could not be loaded.").waitFor();
-      await page.unroute("**/settings");
-      await page.getByRole("button", { name: "Try again" }).click();
-      await steps.getByRole("link", { name: "Invite users" }).click();
-      await heading(page, "Team").waitFor();
-    });
+        const steps = page.getByRole("list", { name: "Set-up" });
+        const done = (title) =>
+          steps
+            .getByRole("listitem")
+            .filter({ hasText: `${title} (done)` })
+            .waitFor();
+        await done("Name and views");
+        await page.getByText("1 of 7 done").waitFor();
+        await accessible(page, "an empty store");
+        await shoot(page, "store-setup");
+        const storeId = await page.getByText(/^sto_/).innerText();
+        const harbour = await client(owner, storeId);
+        await harbour("POST", "/products", { name: "Rösti", priceMinor: 1900, currency: "CHF" });
+        await harbour("PATCH", "/settings", { taxRatePpm: 81_000 });
+        await page.reload();
+        await done("Menu");
+        await done("Tax");
+        await page.getByText("3 of 7 done").waitFor();
+        await page.goto("/dashboard/"); // the home page of those who can complete the set-up
+        await heading(page, "Home").waitFor();
+        await page.getByRole("button", { name: "The store is always open" }).click();
+        await done("Opening hours");
+        await page.getByText("4 of 7 done").waitFor();
+        const { openingHours } = await harbour("GET", "/settings"); // all users and devices see the confirmation
+        assert.deepEqual(openingHours.PICKUP.sun, [{ from: "00:00", to: "24:00" }]);
+        await page.route("**/settings", (route) => route.fulfill({ status: 500, json: {} }));
+        await page.reload();
+        await page.getByText("The steps of the set-up could not be loaded.").waitFor();
+        await page.unroute("**/settings");
+        await page.getByRole("button", { name: "Try again" }).click();
+        await steps.getByRole("link", { name: "Invite users" }).click();
+        await heading(page, "Team").waitFor();
+      },
+      { own: true },
+    );
   });
 });

@@ -4,9 +4,9 @@ import { after, before, describe, it } from "node:test";
 import {
   accessible,
   as,
-  choose,
   client,
   heading,
+  home,
   launch,
   menu,
   narrow,
@@ -49,17 +49,8 @@ describe("a webhook", () => {
     });
   };
 
-  /** Runs work on a page of an owner who has switched to that store. */
-  const inZurich = (work, options) =>
-    as(
-      browser,
-      userOf("OWNER"),
-      async (page) => {
-        await choose(page, "Store", zurich.storeName);
-        await work(page);
-      },
-      options,
-    );
+  /** Runs work on a page of the owner of that store. */
+  const inZurich = (work) => as(browser, { ...userOf("OWNER"), storeIds: [zurich.storeId] }, work);
 
   const change = async (page, url) => {
     await page.getByRole("button", { name: "Edit" }).click();
@@ -209,11 +200,11 @@ describe("a webhook", () => {
 });
 
 describe("a webhook that was created late", () => {
-  const owner = userOf("OWNER");
   const [, zurich] = world.stores;
+  const owner = { ...userOf("OWNER"), storeIds: [zurich.storeId] };
 
   it("receives the events that it missed", async (test) => {
-    const api = await client(owner, zurich.storeId);
+    const api = await client(owner);
     const product = await api("POST", "/products", {
       name: `Fondue ${process.pid}`,
       priceMinor: 2900,
@@ -243,7 +234,6 @@ describe("a webhook that was created late", () => {
       return counted.matched > 0 && counted;
     });
     await as(browser, owner, async (page) => {
-      await choose(page, "Store", zurich.storeName);
       await page.goto(`/dashboard/webhooks/${webhook.id}`);
       const dialog = page.getByRole("dialog");
       const status = dialog.getByLabel("Status");
@@ -310,6 +300,7 @@ describe("a webhook that is turned off", () => {
 
   it("says that a replay is useless, and what became of it", async () => {
     await as(browser, owner, async (page) => {
+      await home(page);
       const link = menu(page).getByRole("link", { name: "Dead letters", exact: true });
       await until("the badge", async () => Number(await link.getAttribute("aria-description")) > 0);
       await visit(page, "Dead letters");
@@ -409,7 +400,7 @@ describe("a webhook with 10,000 attempts", () => {
       await range(`${count(busy.attempts - 19)}–${count(busy.attempts)} of ${count(busy.attempts)}`);
       assert.match(page.url(), new RegExp(`page=${pages}$`));
       await small();
-      assert.notEqual(await rows().first().innerText(), newest);
+      await until("the last page is shown", async () => (await rows().first().innerText()) !== newest);
       const older = page.getByRole("button", { name: "Older" });
       assert.equal(await older.isDisabled(), true);
       await page.reload();

@@ -52,7 +52,7 @@ export const launch = () =>
 
 /**
  * Opens a separate browser context. `faults` records console errors, dialogs and violations of the
- * Content-Security-Policy, which no page may cause.
+ * Content-Security-Policy, which no page may cause. `refreshes` has the requests for tokens that have not ended.
  */
 export async function visitor(browser, options = {}) {
   const context = await browser.newContext({
@@ -65,7 +65,10 @@ export async function visitor(browser, options = {}) {
   });
   context.setDefaultTimeout(60_000);
   const faults = [];
+  const refreshes = new Set();
   await context.exposeFunction("hacked", () => void faults.push("an injected script has run"));
+  context.on("request", (request) => request.url().endsWith("/auth/refresh") && refreshes.add(request));
+  for (const end of ["requestfinished", "requestfailed"]) context.on(end, (request) => refreshes.delete(request));
   context.on("page", (page) => {
     page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
     page.on("dialog", (dialog) => faults.push(`dialog: ${dialog.message()}`) && dialog.dismiss());
@@ -75,39 +78,73 @@ export async function visitor(browser, options = {}) {
         faults.push(`console: ${message.text()}`);
     });
   });
-  return { context, faults };
+  return { context, faults, refreshes };
 }
 
-/** Runs work on a page in a separate browser context, logged in unless user is null. Fails if it has faults. */
-export async function as(browser, user, work, options) {
-  const { context, faults } = await visitor(browser, options);
+/** Opens a browser context that is logged in to the user's first store, unless user is null. */
+async function enter(browser, user, options) {
+  const visit = await visitor(browser, options);
+  if (!user) return visit;
+  const { email, password, storeIds: [storeId] = [] } = user; // platform administrators have no store
+  const response = await visit.context.request.post("/auth/login", { data: { email, password, storeId } });
+  assert.ok(response.ok(), await response.text());
+  return visit;
+}
+
+/** Closes the pages of a context and removes a test's changes of it. Returns whether its session continues. */
+async function leave({ context, refreshes }) {
+  const [page] = context.pages();
+  if (!page?.url().startsWith(world.api) || refreshes.size > 0 || switched.has(context)) return false;
+  await page.evaluate(() => localStorage.clear());
+  await Promise.all(context.pages().map((one) => one.close()));
+  await Promise.all([context.unrouteAll(), context.clearPermissions(), context.setOffline(false)]);
+  return (await context.cookies()).some(({ name }) => name === "refreshToken");
+}
+
+/** The logged-in contexts that no test uses, by user and options. */
+const idle = new Map();
+
+/** The contexts whose session has another store or view than the user's first one. */
+const switched = new WeakSet();
+
+/**
+ * Runs work on a blank page, logged in unless user is null. Fails if the context has faults. The next test of the user
+ * continues the session in the same context, because a login and a cold cache take longer than most tests. A test that
+ * changes the scripts or the clock of the context asks for a context of its `own`.
+ */
+export async function as(browser, user, work, { own = false, ...options } = {}) {
+  const key = JSON.stringify([user?.email, user?.storeIds, options]);
+  const shared = !own && world.users.some(({ email }) => email === user?.email);
+  if (!idle.has(key)) idle.set(key, []);
+  const visit = (shared && idle.get(key).pop()) || (await enter(browser, user, options));
+  const { context, faults } = visit;
+  let continues = false;
   try {
-    const page = await context.newPage();
-    if (user) await logIn(page, user);
-    await work(page, context);
+    await work(await context.newPage(), context);
     assert.deepEqual(faults, []);
+    continues = shared && (await leave(visit));
+  } catch (error) {
+    for (const page of context.pages())
+      console.error(page.url(), await page.locator("body").innerText({ timeout: 1_000 }).catch(String));
+    throw error;
   } finally {
-    await context.close();
+    if (continues) idle.get(key).push(visit);
+    else await context.close();
   }
 }
 
-/**
- * Logs in, waits for the menu and opens the user's first store. A login continues in the last used store, which is
- * another one if an earlier test has switched.
- */
+/** Logs in on the login page and waits for the menu. */
 export async function logIn(page, user, api = world.api) {
   await page.goto(`${api}/dashboard/`);
   await page.getByLabel("Email").fill(user.email);
   await page.getByLabel("Password").fill(user.password);
   await page.getByRole("button", { name: "Log in" }).click();
   await menu(page).waitFor();
-  const [storeId] = user.storeIds ?? []; // platform administrators have no store
-  if (!storeId || (await page.locator("[data-active-store]").getAttribute("data-active-store")) === storeId) return;
-  await choose(page, "Store", world.stores.find((store) => store.storeId === storeId).storeName);
 }
 
 /** Chooses an alternative of a menu at the side: a store ("Store") or a view ("View"). */
 export async function choose(page, label, name) {
+  switched.add(page.context());
   const button = page.getByRole("button", { name: new RegExp(`^${label}: `) });
   await button.click();
   await page
@@ -118,9 +155,16 @@ export async function choose(page, label, name) {
 
 export const menu = (page) => page.getByRole("navigation", { name: "Sections" });
 
-/** Clicks a section and waits for its heading. */
+/** Opens the home page and waits for the menu. */
+export async function home(page) {
+  await page.goto("/dashboard/");
+  await menu(page).waitFor();
+}
+
+/** Clicks a section, or opens its page if none is open, and waits for its heading. */
 export async function visit(page, name) {
-  await menu(page).getByRole("link", { name, exact: true }).click();
+  if (page.url() === "about:blank") await page.goto(`/dashboard${sections[name][0]}`);
+  else await menu(page).getByRole("link", { name, exact: true }).click();
   await heading(page, name).waitFor();
 }
 
@@ -133,8 +177,16 @@ export async function settled(page) {
   );
 }
 
-/** Returns a function that sends API requests as a logged-in user. */
-export async function client(user, storeId = user.storeIds[0]) {
+const clients = new Map();
+
+/** Returns a function that sends API requests as a logged-in user. The clients of a user share a session. */
+export function client(user, storeId = user.storeIds[0]) {
+  const key = JSON.stringify([user.email, user.password, storeId]);
+  if (!clients.has(key)) clients.set(key, connect(user, storeId));
+  return clients.get(key);
+}
+
+async function connect(user, storeId) {
   const send = async (method, path, body, headers = {}) => {
     const response = await fetch(world.api + path, {
       method,
@@ -224,6 +276,20 @@ export async function accessible(page, name, rules) {
     [],
     name,
   );
+}
+
+/**
+ * Checks the accessibility of a page in both themes, and takes a screenshot of each. The themes differ only in colors,
+ * so the dark theme needs only the contrast rule.
+ */
+export async function accessibleInThemes(page, name) {
+  const dark = (on) => page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), on);
+  await accessible(page, `${name} (light)`);
+  await shoot(page, `${name}-light`);
+  await dark(true);
+  await accessible(page, `${name} (dark)`, ["color-contrast"]);
+  await shoot(page, `${name}-dark`);
+  await dark(false);
 }
 
 /** Fails if the page stays wider than the window. After a change of the window's size, the layout takes a moment. */
