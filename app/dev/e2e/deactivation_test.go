@@ -9,9 +9,9 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// TestInactiveWebhookUsesNoPlan switches a webhook off while its deliveries wait for the next window of the plan, beside
-// another webhook of the same website. They become dead letters without a request, the plan counts only the first
-// attempts at the other receiver, and a replay after the reactivation delivers one of them.
+// TestInactiveWebhookUsesNoPlan switches a webhook off while its deliveries wait for the next window of the plan,
+// beside another webhook of the same website. They become dead letters without a request, the plan counts only the
+// first attempts at the other receiver, and a replay after the reactivation delivers one of them.
 func TestInactiveWebhookUsesNoPlan(t *testing.T) {
 	t.Parallel()
 	const events = 20
