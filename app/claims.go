@@ -19,6 +19,7 @@ type Claim struct {
 	Quick          bool       // recent responses took less than SlowResponse: the first attempt may use the fast lane
 	Healthy        bool       // no failing streak
 	BurstID        BurstID    // the burst that makes the first attempt; "" = none
+	StartBefore    *time.Time // end of the starts in the plan window that counts the claim; nil = unlimited
 }
 
 // ClaimLimits bounds the deliveries that a relay claims in one call.

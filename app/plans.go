@@ -48,6 +48,16 @@ func PlanWindow(at time.Time, length time.Duration) time.Time {
 	return time.Unix(0, 0).UTC().Add(at.Sub(time.Unix(0, 0)).Truncate(length))
 }
 
+// planMargin is the part at the end of a window in which no workflow of a limited queue starts. Its first attempt, some
+// milliseconds later, would be made in the next window.
+const planMargin = time.Second
+
+// LastPlanStart returns the time in the window of at, before which workflows start that the window counts: their first
+// attempts are made in the window.
+func LastPlanStart(at time.Time, length time.Duration) time.Time {
+	return PlanWindow(at, length).Add(length - min(planMargin, length/10))
+}
+
 // PlanUsage is the usage of a website's plan in the current window. A sandbox has its own plan and usage
 // (docs/behaviour.md#plan-rate).
 type PlanUsage struct {

@@ -43,3 +43,17 @@ func TestPlanWindow(t *testing.T) {
 		}
 	}
 }
+
+// A tenth of a short window remains for the first attempts of its last starts.
+func TestLastPlanStart(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 3, 14, 12, 34, 56, 0, time.UTC)
+	for length, want := range map[time.Duration]time.Duration{
+		time.Hour: 25*time.Minute + 3*time.Second, 8 * time.Second: 7200 * time.Millisecond,
+		time.Second: 900 * time.Millisecond,
+	} {
+		if got := LastPlanStart(at, length).Sub(at); got != want {
+			t.Errorf("windows of %s: last start after %s, want %s", length, got, want)
+		}
+	}
+}

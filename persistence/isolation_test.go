@@ -169,6 +169,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.Sessions",                // users belong to no store
 		"identity.EndOneSession",           // users belong to no store
 		"identity.EndOtherSessions",        // users belong to no store
+		"delivery.Requeue",                 // relay
 		"delivery.Unclaim",                 // relay
 		"delivery.recordAttempts",          // attempt recording
 		"delivery.endRetries",              // attempt recording

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -24,6 +25,9 @@ type RelayStore interface {
 	// Unclaim releases claims, so that the deliveries can be claimed again from retryAt on. It ignores deliveries that
 	// have been claimed again since then.
 	Unclaim(ctx context.Context, retryAt time.Time, claims []app.Claim) error
+	// Requeue queues deliveries again whose workflows were not started. It ignores deliveries that have been claimed
+	// again since then.
+	Requeue(ctx context.Context, claims []app.Claim) error
 }
 
 // Relay limits.
@@ -79,8 +83,8 @@ func (r *Relay) Run(ctx context.Context) {
 	}
 	start := func(claims []app.Claim) error { return run.startOne(draining, claims) }
 	onHalfEmpty := func() { notify(run.freed) }
-	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, onHalfEmpty, r.now)
-	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, onHalfEmpty, r.now)
+	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, run.drop, onHalfEmpty, r.now)
+	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, run.drop, onHalfEmpty, r.now)
 
 	var background sync.WaitGroup
 	background.Go(func() { r.keepListening(ctx) })
@@ -198,6 +202,12 @@ func (r *relayRun) freeLimits() app.ClaimLimits {
 // healthy, quick subscriptions.
 func (r *relayRun) enqueue(claims []app.Claim, until time.Time) (healthy int) {
 	for _, unit := range units(claims) {
+		until := until
+		for _, claim := range unit {
+			if claim.StartBefore != nil && claim.StartBefore.Before(until) {
+				until = *claim.StartBefore
+			}
+		}
 		if unit[0].Healthy && unit[0].Quick {
 			healthy += len(unit)
 			r.healthy.add(unit, until)
@@ -223,6 +233,28 @@ func units(claims []app.Claim) [][]app.Claim {
 		units = append(units, []app.Claim{claim})
 	}
 	return units
+}
+
+// drop releases units that have waited for a starter for too long. If the plan window that counts a unit has ended, the
+// unit is queued again. Otherwise its lease has expired, and a relay takes it over.
+func (r *relayRun) drop(units [][]app.Claim) {
+	var again []app.Claim
+	for _, unit := range units {
+		if slices.ContainsFunc(unit, func(c app.Claim) bool {
+			return c.StartBefore != nil && !r.now().Before(*c.StartBefore)
+		}) {
+			again = append(again, unit...)
+		}
+	}
+	if len(again) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := r.store.Requeue(ctx, again); err != nil {
+		r.log.Error().Err(err).Int("deliveries", len(again)).
+			Msg("cannot queue claims of a past plan window again; their lease will expire")
+	}
 }
 
 // startOne starts one workflow.

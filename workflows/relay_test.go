@@ -24,6 +24,7 @@ type queue struct {
 	events, next            int
 	queued, slow, abandoned []app.Claim
 	started, failed         []app.Claim
+	requeued                []app.Claim
 	retryAt                 time.Time
 	away                    map[string]int    // number of failures by step
 	searches                []app.ClaimLimits // limits of the calls of Claim
@@ -98,6 +99,13 @@ func (q *queue) Unclaim(_ context.Context, retryAt time.Time, claims []app.Claim
 	leave, err := q.enter("unclaim")
 	defer leave()
 	q.failed, q.retryAt = append(q.failed, claims...), retryAt
+	return err
+}
+
+func (q *queue) Requeue(_ context.Context, claims []app.Claim) error {
+	leave, err := q.enter("requeue")
+	defer leave()
+	q.requeued = append(q.requeued, claims...)
 	return err
 }
 
@@ -363,6 +371,38 @@ func TestRelayDropsExpiredClaims(t *testing.T) {
 		if after := len(r.starts()); after != before+1 {
 			t.Errorf("%d starts of a new event, want 1", after-before)
 		}
+	})
+}
+
+// Claims that wait for a starter at the end of the window that counts them are queued again, a burst as a whole. Other
+// claims start.
+func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
+	const limited, unlimited = 50, 10
+	r := &relayTest{queue: new(queue), takes: time.Second}
+	r.run(t, func() {
+		end := time.Now().Add(3 * time.Second)
+		r.change(func() {
+			r.enqueue(limited + unlimited)
+			for i := range limited {
+				r.queued[i].StartBefore = &end
+			}
+			r.queued[limited-1].BurstID, r.queued[limited].BurstID = "bst_1", "bst_1"
+		})
+		r.Wake()
+		time.Sleep(time.Until(end) + r.takes/2)
+		inWindow := len(r.starts())
+		time.Sleep(testLimits.Lease)
+		started := len(r.starts())
+		r.change(func() {
+			again := len(r.requeued)
+			if inWindow < 2*healthyStarters.min || started-inWindow != unlimited-1 || again != limited+1-inWindow {
+				t.Errorf("%d starts in the window, %d after it, %d queued again, want %d limited ones and %d of others",
+					inWindow, started-inWindow, again, limited, unlimited)
+			}
+			if got := ids(r.requeued); !strings.HasSuffix(got, "+50+51") {
+				t.Errorf("queued again: %s, want both deliveries of the burst", got)
+			}
+		})
 	})
 }
 

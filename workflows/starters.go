@@ -74,15 +74,16 @@ func (s *shortestStart) duration() time.Duration {
 // waitingUnit is a unit of claims that waits for a starter.
 type waitingUnit struct {
 	claims []app.Claim
-	until  time.Time // end of their lease
+	until  time.Time // end of their lease, or of the starts that their plan window counts
 }
 
-// starters starts units of claims in order, several of them concurrently. It drops a unit whose lease has expired,
-// because the unit is claimed again. If starts take long, each delivery would otherwise be started several times.
+// starters starts units of claims in order, several of them concurrently. It drops a unit that has waited too long. If
+// starts take long, each delivery whose lease expires would otherwise be started several times.
 type starters struct {
 	policy      starterPolicy
 	capacity    int // maximum number of waiting units
 	start       func([]app.Claim) error
+	drop        func([][]app.Claim)
 	onHalfEmpty func() // called when a large batch can be added
 	now         func() time.Time
 
@@ -97,14 +98,16 @@ type starters struct {
 }
 
 func newStarters(
-	policy starterPolicy, capacity int, start func([]app.Claim) error, onHalfEmpty func(), now func() time.Time,
+	policy starterPolicy, capacity int, start func([]app.Claim) error, drop func([][]app.Claim), onHalfEmpty func(),
+	now func() time.Time,
 ) *starters {
 	return &starters{
-		policy: policy, capacity: max(capacity, 1), start: start, onHalfEmpty: onHalfEmpty, now: now, limit: policy.min,
+		policy: policy, capacity: max(capacity, 1), start: start, drop: drop, onHalfEmpty: onHalfEmpty, now: now,
+		limit: policy.min,
 	}
 }
 
-// add queues a unit whose lease ends at until. It never blocks. The caller must respect the capacity.
+// add queues a unit that must start before until. It never blocks. The caller must respect the capacity.
 func (s *starters) add(unit []app.Claim, until time.Time) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
@@ -136,7 +139,9 @@ func (s *starters) work() {
 func (s *starters) next() (unit []app.Claim, ok bool) {
 	s.lock.Lock()
 	full := !s.isHalfEmpty()
+	var late [][]app.Claim
 	for len(s.queue) > 0 && !s.now().Before(s.queue[0].until) {
+		late = append(late, s.queue[0].claims)
 		s.queue = s.queue[1:]
 	}
 	if ok = len(s.queue) > 0 && s.active <= s.limit; ok {
@@ -146,6 +151,9 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 	}
 	freed := full && s.isHalfEmpty()
 	s.lock.Unlock()
+	if len(late) > 0 {
+		s.drop(late)
+	}
 	if freed {
 		s.onHalfEmpty()
 	}

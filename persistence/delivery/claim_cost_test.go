@@ -83,6 +83,7 @@ func TestMarkCostIsBounded(t *testing.T) {
 		mark func() error
 	}{
 		{"unclaim", func() error { return db.Unclaim(t.Context(), noon, claims) }},
+		{"requeue", func() error { return db.Requeue(t.Context(), claims) }},
 		{"mark", func() error { return db.MarkStarted(t.Context(), noon, claims) }},
 	} {
 		must(t, db.FlushReads(t.Context()))

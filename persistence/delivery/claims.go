@@ -23,6 +23,8 @@ var (
 	markStartedStatement string
 	//go:embed queries/unclaim.sql
 	unclaimStatement string
+	//go:embed queries/requeue.sql
+	requeueStatement string
 )
 
 // claimReads is the maximum number of claim statements that [Queue.Claim] runs while they claim
@@ -34,7 +36,7 @@ const claimReads = 4
 //
 // Claim is the only place that enforces plans (docs/behaviour.md#plan-rate). If no queue with a limited plan contains
 // deliveries, one statement claims. Otherwise a transaction locks the limited queues first and counts its claims; it
-// skips a queue that another relay has locked.
+// skips a queue that another relay has locked, and in the last second of a window all limited queues.
 //
 // A claim is not flushed to disk. If the database loses it, the delivery is queued again. Starting its
 // workflow twice has no effect.
@@ -74,6 +76,10 @@ func claimedEvents(claims []app.Claim) []changedEvent {
 func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.ClaimLimits,
 	queues []string,
 ) (claimed, error) {
+	startBefore := app.LastPlanStart(now, q.planWindow)
+	if !now.Before(startBefore) {
+		queues = nil
+	}
 	var found claimed
 	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		locked, err := lockQueues(ctx, tx, queues)
@@ -83,9 +89,13 @@ func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.Clai
 		if found, err = q.claim(ctx, tx.Tx, now, limits, locked); err != nil {
 			return err
 		}
-		counted := slices.DeleteFunc(slices.Clone(found.Claims), func(c app.Claim) bool {
-			return !slices.Contains(locked, c.Queue)
-		})
+		var counted []app.Claim
+		for i, c := range found.Claims {
+			if slices.Contains(locked, c.Queue) {
+				found.Claims[i].StartBefore = &startBefore
+				counted = append(counted, c)
+			}
+		}
 		return q.countStarts(ctx, tx, app.PlanWindow(now, q.planWindow), counted)
 	})
 	return found, err
@@ -182,8 +192,12 @@ func scanClaims(rows *sql.Rows, skip int) ([]app.Claim, error) {
 
 // ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease. It
 // claims a burst as a whole. A claim of a limited queue whose window has passed is queued again
-// instead; in a burst, it is counted in the current window.
+// instead; in a burst, it is counted in the current window. In the last second of a window it claims nothing, because
+// the deliveries would start in the next window.
 func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
+	if !now.Before(app.LastPlanStart(now, q.planWindow)) {
+		return nil, nil
+	}
 	rows, err := q.pg.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
 		limits.Batch, app.PlanWindow(now, q.planWindow))
 	if err != nil {
@@ -207,6 +221,14 @@ func (q *Queue) MarkStarted(ctx context.Context, now time.Time, claims []app.Cla
 func (q *Queue) Unclaim(ctx context.Context, retryAt time.Time, claims []app.Claim) error {
 	ids, generations := claimKeys(claims)
 	_, err := q.pg.System().DB.ExecContext(ctx, unclaimStatement, retryAt, ids, generations)
+	return pg.Classify(err)
+}
+
+// Requeue queues claims again whose workflows were not started, and moves them to the plan window of their next claim.
+// It skips a claim that has been started or is no longer the newest of its delivery.
+func (q *Queue) Requeue(ctx context.Context, claims []app.Claim) error {
+	ids, generations := claimKeys(claims)
+	_, err := q.pg.System().DB.ExecContext(ctx, requeueStatement, ids, generations)
 	return pg.Classify(err)
 }
 

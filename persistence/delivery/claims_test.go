@@ -160,7 +160,7 @@ func TestAbandonedClaimsStayInTheirWindow(t *testing.T) {
 	}{
 		{time.Second, 20, 0, 10, 10}, // in the first seconds of a window, too
 		{2 * time.Second, 20, 0, 10, 10},
-		{59*time.Minute + 59*time.Second, 20, 0, 10, 10},
+		{59*time.Minute + 58*time.Second, 20, 0, 10, 10},
 		{time.Hour + time.Second, 10, 10, 10, 10},
 		{time.Hour + 2*time.Second, 20, 0, 10, 10},
 	} {

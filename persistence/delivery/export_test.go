@@ -41,6 +41,7 @@ var Statements = map[string]struct {
 	"ClaimAbandoned": {claimAbandonedStatement, 4},
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},
+	"Requeue":        {requeueStatement, 2},
 	"Overdue":        {overdueStatement, 4},
 	"EnqueueLost":    {enqueueLostStatement, 11},
 	"PlanUsage":      {planUsageStatement, 2},
