@@ -28,10 +28,13 @@ var imports = map[string]struct{ may, because string }{
 	"persistence/identity": {
 		"app app/otp persistence/pg persistence/delivery", "accounts and stores do not depend on orders",
 	},
-	"persistence/delivery":   {"app persistence/pg", "the queue does not depend on other resources"},
-	"persistence/pg":         {"app persistence/migrations", "it contains no resource"},
-	"persistence/migrations": {"", "it contains SQL only"},
-	"persistence/localpg":    {"", "it runs any PostgreSQL"},
+	"persistence/delivery": {
+		"app persistence/delivery/schedule persistence/pg", "the queue does not depend on other resources",
+	},
+	"persistence/delivery/schedule": {"app", "it decides without I/O"},
+	"persistence/pg":                {"app persistence/migrations", "it contains no resource"},
+	"persistence/migrations":        {"", "it contains SQL only"},
+	"persistence/localpg":           {"", "it runs any PostgreSQL"},
 	"persistence/persistencetest": {
 		"app persistence persistence/delivery persistence/identity persistence/pg persistence/localpg", "it is a test kit",
 	},
@@ -56,15 +59,16 @@ var imports = map[string]struct{ may, because string }{
 
 // foreign lists prefixes of import paths that a package must not depend on, directly or indirectly.
 var foreign = map[string]string{
-	"persistence":          "go.temporal.io net/http/httptest github.com/gorilla",
-	"persistence/delivery": "go.temporal.io net/http/httptest github.com/gorilla",
-	"persistence/pg":       "go.temporal.io net/http/httptest github.com/gorilla",
-	"api":                  "go.temporal.io",
-	"activities":           "github.com/uptrace github.com/jackc go.temporal.io",
-	"workflows":            "github.com/uptrace github.com/jackc",
-	"api/client/comanda":   "github.com go.temporal.io go.opentelemetry.io go.yaml.in golang.org code.dny.dev",
-	"app/webhook":          "github.com go.temporal.io golang.org code.dny.dev",
-	"app":                  "github.com go.temporal.io golang.org code.dny.dev",
+	"persistence":                   "go.temporal.io net/http/httptest github.com/gorilla",
+	"persistence/delivery":          "go.temporal.io net/http/httptest github.com/gorilla",
+	"persistence/delivery/schedule": "database/sql net/http github.com go.temporal.io golang.org",
+	"persistence/pg":                "go.temporal.io net/http/httptest github.com/gorilla",
+	"api":                           "go.temporal.io",
+	"activities":                    "github.com/uptrace github.com/jackc go.temporal.io",
+	"workflows":                     "github.com/uptrace github.com/jackc",
+	"api/client/comanda":            "github.com go.temporal.io go.opentelemetry.io go.yaml.in golang.org code.dny.dev",
+	"app/webhook":                   "github.com go.temporal.io golang.org code.dny.dev",
+	"app":                           "github.com go.temporal.io golang.org code.dny.dev",
 }
 
 func TestImports(t *testing.T) {

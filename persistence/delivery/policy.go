@@ -4,6 +4,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery/schedule"
 )
 
 // Policy contains the limits and durations of the queue. Limits of tenants are in package app.
@@ -112,14 +113,10 @@ func DefaultPolicy() Policy {
 	}
 }
 
-// Shares of a plan's window (docs/behaviour.md#plan-rate).
+// Shares of a plan's window, as arguments of statements.
 const (
-	// Replays take at most 1/replayShare of the starts of a window.
-	replayShare = 2
-
-	// While both kinds are queued, one of kindShare starts is for a customer.* event. Without other events, customer.*
-	// events leave 1/kindShare of a window to other events that arrive later.
-	kindShare = 5
+	replayShare = schedule.ReplayShare
+	kindShare   = schedule.KindShare
 )
 
 // paceInterval is the time for which Policy.SlowPace limits the deliveries of a slow subscription.

@@ -1,0 +1,59 @@
+package schedule
+
+import "time"
+
+// failingBursts limits the bursts of failing subscriptions in one claim.
+const failingBursts = 2
+
+// BurstCapacity returns the maximum number of deliveries that one claim assigns to bursts.
+func (l Limits) BurstCapacity() int {
+	if l.Burst < 2 {
+		return 0
+	}
+	return max(l.BurstBatch, l.Batch)
+}
+
+// firstDeliveries returns the number of first deliveries to healthy, quick subscriptions that may start, and the
+// longest time that one of them has waited. A delivery that its plan has delayed waits since the beginning of the
+// window.
+func firstDeliveries(now time.Time, ready []start) (waiting int, waited time.Duration) {
+	for _, s := range ready {
+		if !s.subscription.prompt() || s.class == Replay {
+			continue
+		}
+		since := s.Due
+		if s.queue.Window.Limited() && since.Before(s.queue.Window.Start) {
+			since = s.queue.Window.Start
+		}
+		waiting, waited = waiting+1, max(waited, now.Sub(since))
+	}
+	return waiting, waited
+}
+
+// bursting reports whether the claim combines deliveries to bursts.
+func (l Limits) bursting(waiting int, waited time.Duration) bool {
+	return l.Burst > 1 && waited >= l.BurstAfter && waiting >= l.BurstLeast
+}
+
+// groupBursts combines the first deliveries of quick subscriptions to bursts of two or more. Failing subscriptions have
+// separate bursts: a burst waits for the workflows in which its deliveries continue.
+func (l Limits) groupBursts(batch []start) {
+	bursts := 0
+	for _, healthy := range []bool{true, false} {
+		var group []*start
+		for i := range batch {
+			s := &batch[i]
+			if s.subscription.Quick && s.subscription.Healthy == healthy && s.class != Replay {
+				group = append(group, s)
+			}
+		}
+		for len(group) > 1 {
+			size := min(l.Burst, len(group))
+			bursts++
+			for _, s := range group[:size] {
+				s.burst = bursts
+			}
+			group = group[size:]
+		}
+	}
+}

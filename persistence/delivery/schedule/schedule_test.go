@@ -1,0 +1,401 @@
+package schedule
+
+import (
+	"cmp"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+	"pgregory.net/rapid"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
+
+// deliveries returns n deliveries whose events follow one another, beginning with a number.
+func deliveries(first, n int) (queued []Delivery) {
+	for i := range n {
+		queued = append(queued, Delivery{
+			ID: app.DeliveryID(fmt.Sprint("dlv_", first+i)), Event: app.EventID(fmt.Sprintf("evt_%06d", first+i)), Due: noon,
+		})
+	}
+	return queued
+}
+
+// unbounded are limits of which tests reach only the size of a claim.
+func unbounded(batch int) Limits {
+	return Limits{ClaimLimits: app.ClaimLimits{
+		Batch: batch, SlowBatch: batch, Unproven: 10_000, Quick: 10_000, Slow: 10_000,
+	}, PromptGrowth: 1, SlowPace: 10_000}
+}
+
+// healthy returns a healthy, quick subscription with queued deliveries.
+func healthy(id app.SubscriptionID, queued [Classes][]Delivery) Subscription {
+	return Subscription{ID: id, Healthy: true, Quick: true, Queued: queued, Read: 10_000}
+}
+
+// perQueue and perSubscription count claims.
+func perQueue(claims []Claim) map[string]int {
+	counts := map[string]int{}
+	for _, c := range claims {
+		counts[c.Queue.ID]++
+	}
+	return counts
+}
+
+func perSubscription(claims []Claim) map[app.SubscriptionID]int {
+	counts := map[app.SubscriptionID]int{}
+	for _, c := range claims {
+		counts[c.Subscription.ID]++
+	}
+	return counts
+}
+
+func TestQueuesTakeTurns(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{0, 1_000} {
+		many := Queue{ID: "many", Window: Window{Start: noon, Limit: limit}}
+		for i := range 50 {
+			id := app.SubscriptionID(fmt.Sprint("many", i))
+			many.Subscriptions = append(many.Subscriptions, healthy(id, [Classes][]Delivery{First: deliveries(100*i, 9)}))
+		}
+		one := Queue{ID: "one", Subscriptions: []Subscription{
+			healthy("one", [Classes][]Delivery{First: deliveries(9_000, 300)}),
+		}}
+		few := Queue{ID: "few", Subscriptions: []Subscription{
+			healthy("few", [Classes][]Delivery{First: deliveries(9_900, 3)}),
+		}}
+		decision := Decide(noon, Facts{Queues: []Queue{many, one, few}}, unbounded(63))
+		want := map[string]int{"many": 30, "one": 30, "few": 3}
+		if diff := gocmp.Diff(want, perQueue(decision.Claims)); diff != "" || !decision.More {
+			t.Errorf("limit %d: got more %t, want true; claims by queue (-want +got): %s", limit, decision.More, diff)
+		}
+	}
+}
+
+func TestSubscriptionsTakeTurnsUnlessScarce(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		window Window
+		scarce bool
+		want   map[app.SubscriptionID]int
+	}{
+		{Window{}, false, map[app.SubscriptionID]int{"old": 5, "new": 5}},
+		{Window{Limit: 500}, false, map[app.SubscriptionID]int{"old": 5, "new": 5}},
+		{Window{Limit: 500, Started: 450}, true, map[app.SubscriptionID]int{"old": 10}},
+		{Window{Limit: 500, Started: 496}, true, map[app.SubscriptionID]int{"old": 4}},
+	} {
+		queue := Queue{ID: "q", Window: test.window, Scarce: test.scarce, Subscriptions: []Subscription{
+			healthy("new", [Classes][]Delivery{First: deliveries(500, 40)}),
+			healthy("old", [Classes][]Delivery{First: deliveries(0, 40)}),
+		}}
+		got := perSubscription(Decide(noon, Facts{Queues: []Queue{queue}}, unbounded(10)).Claims)
+		if diff := gocmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%+v: claims by subscription (-want +got): %s", test, diff)
+		}
+	}
+}
+
+// If starts are scarce, deliveries behind the part of a subscription that was read do not start before it.
+func TestScarceStartsStopAtUnreadDeliveries(t *testing.T) {
+	t.Parallel()
+	read := healthy("read", [Classes][]Delivery{First: deliveries(0, 5)})
+	read.Read = 5
+	queue := Queue{ID: "q", Window: Window{Limit: 50}, Scarce: true, Subscriptions: []Subscription{
+		read, healthy("newer", [Classes][]Delivery{First: deliveries(4, 40)}),
+	}}
+	decision := Decide(noon, Facts{Queues: []Queue{queue}}, unbounded(10))
+	want := map[app.SubscriptionID]int{"read": 5, "newer": 1}
+	if diff := gocmp.Diff(want, perSubscription(decision.Claims)); diff != "" || !decision.More {
+		t.Errorf("got more %t, want true; claims by subscription (-want +got): %s", decision.More, diff)
+	}
+}
+
+func TestReplaysTakeAtMostHalfOfAWindow(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		window         Window
+		first, replays int
+		want           int // claims of replays
+	}{
+		{Window{}, 10, 100, 100},
+		{Window{Limit: 100}, 0, 100, 50},
+		{Window{Limit: 100, Started: 10, Replays: 10}, 0, 100, 40},
+		{Window{Limit: 100, Started: 80}, 0, 100, 20},
+		{Window{Limit: 100, Started: 60, Replays: 60}, 0, 100, 0}, // counted before a downgrade
+		{Window{Limit: 100}, 200, 30, 30},
+	} {
+		queue := Queue{ID: "q", Window: test.window, Subscriptions: []Subscription{healthy("s", [Classes][]Delivery{
+			First: deliveries(0, test.first), Replay: deliveries(5_000, test.replays),
+		})}}
+		got := 0
+		for _, c := range Decide(noon, Facts{Queues: []Queue{queue}}, unbounded(1_000)).Claims {
+			if c.Class == Replay {
+				got++
+			}
+		}
+		if got != test.want {
+			t.Errorf("%+v: got %d replays, want %d", test, got, test.want)
+		}
+	}
+}
+
+// No class of a subscription waits for another, whatever the age of the deliveries.
+func TestClassesTakeTurns(t *testing.T) {
+	t.Parallel()
+	queue := Queue{ID: "q", Subscriptions: []Subscription{healthy("s", [Classes][]Delivery{
+		deliveries(900, 50), deliveries(0, 50), deliveries(500, 50),
+	})}}
+	var got [Classes]int
+	for _, c := range Decide(noon, Facts{Queues: []Queue{queue}}, unbounded(30)).Claims {
+		got[c.Class]++
+	}
+	if got != [Classes]int{10, 10, 10} {
+		t.Errorf("claims by class: got %v, want 10 of each", got)
+	}
+}
+
+func TestMore(t *testing.T) {
+	t.Parallel()
+	full := healthy("full", [Classes][]Delivery{First: deliveries(0, 5)})
+	full.Pending = 20_000
+	unread := healthy("unread", [Classes][]Delivery{First: deliveries(0, 5)})
+	unread.Read = 5
+	five := healthy("five", [Classes][]Delivery{First: deliveries(0, 5)})
+	queue := func(w Window, subscriptions ...Subscription) Queue {
+		return Queue{Window: w, Scarce: w.Limited(), Subscriptions: subscriptions}
+	}
+	of := func(queues ...Queue) Facts { return Facts{Queues: queues} }
+	for name, test := range map[string]struct {
+		facts Facts
+		want  bool
+	}{
+		"nothing queued":              {Facts{}, false},
+		"all start":                   {of(queue(Window{}, five)), false},
+		"the plan allows no other":    {of(queue(Window{Limit: 4}, five)), false},
+		"a subscription has no place": {of(queue(Window{}, full)), true},
+		"deliveries may be unread":    {of(queue(Window{}, unread)), true},
+		"queues are unread":           {Facts{Unread: true}, true},
+		"the claim is too small":      {of(queue(Window{}, five), queue(Window{}, five)), true},
+	} {
+		if got := Decide(noon, test.facts, unbounded(9)).More; got != test.want {
+			t.Errorf("%s: got more %t, want %t", name, got, test.want)
+		}
+	}
+}
+
+// drawSubscription draws a subscription with deliveries of events whose ids begin with the id.
+func drawSubscription(t *rapid.T, id string) Subscription {
+	s := Subscription{
+		ID: app.SubscriptionID(id), Healthy: rapid.Bool().Draw(t, "healthy"), Quick: rapid.Bool().Draw(t, "quick"),
+		Pending: rapid.IntRange(0, 20).Draw(t, "pending"), Responses: rapid.IntRange(0, 60).Draw(t, "responses"),
+		Tie: rapid.Uint64().Draw(t, "tie"), Read: rapid.IntRange(1, 20).Draw(t, "read"),
+	}
+	s.Young = rapid.IntRange(0, s.Pending).Draw(t, "young")
+	s.Prompt = rapid.IntRange(0, s.Responses).Draw(t, "prompt")
+	for class := range s.Queued {
+		at := rapid.IntRange(0, 100).Draw(t, "first event")
+		for i := range rapid.IntRange(0, s.Read).Draw(t, "queued") {
+			s.Queued[class] = append(s.Queued[class], Delivery{
+				ID:    app.DeliveryID(fmt.Sprint(id, "/", class, "/", i)),
+				Event: app.EventID(fmt.Sprintf("evt_%04d_%d", at, class)), Due: noon.Add(time.Duration(at) * time.Millisecond),
+			})
+			at += rapid.IntRange(1, 9).Draw(t, "gap")
+		}
+	}
+	return s
+}
+
+func drawFacts(t *rapid.T) (facts Facts) {
+	for i := range rapid.IntRange(1, 5).Draw(t, "queues") {
+		q := Queue{ID: fmt.Sprint("web_", i)}
+		queued := 0
+		for j := range rapid.IntRange(1, 5).Draw(t, "subscriptions") {
+			s := drawSubscription(t, fmt.Sprint("whk_", i, "_", j))
+			for _, class := range s.Queued {
+				queued += len(class)
+			}
+			q.Subscriptions = append(q.Subscriptions, s)
+		}
+		if rapid.Bool().Draw(t, "limited") {
+			q.Window = Window{Start: noon, Limit: rapid.IntRange(2, 100).Draw(t, "limit")}
+			q.Window.Started = rapid.IntRange(0, q.Window.Limit-1).Draw(t, "started")
+			q.Window.Replays = rapid.IntRange(0, min(q.Window.Started, q.Window.Limit/ReplayShare)).Draw(t, "replays")
+			q.Scarce = queued > q.Window.Limit-q.Window.Started
+		}
+		facts.Queues = append(facts.Queues, q)
+	}
+	return facts
+}
+
+func drawLimits(t *rapid.T) Limits {
+	limits := production
+	limits.Batch = rapid.IntRange(0, 64).Draw(t, "batch")
+	limits.SlowBatch = rapid.IntRange(0, 16).Draw(t, "slow batch")
+	limits.Burst = rapid.SampledFrom([]int{0, 1, 2, 8, 32}).Draw(t, "burst")
+	limits.BurstLeast = rapid.IntRange(0, 10).Draw(t, "burst least")
+	limits.BurstAfter = time.Duration(rapid.IntRange(0, 1000).Draw(t, "burst after")) * time.Millisecond
+	return limits
+}
+
+// A decision keeps all limits: of windows, of replays, of subscriptions and of the claim. It claims no delivery twice
+// and, of a subscription and class, always the oldest.
+func TestDecisionsKeepLimits(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		facts, limits := drawFacts(t), drawLimits(t)
+		decision := Decide(noon.Add(time.Second), facts, limits)
+		started, replays := map[*Queue]int{}, map[*Queue]int{}
+		claimed := map[*Subscription]*[Classes][]Delivery{}
+		prompt := 0
+		for _, c := range decision.Claims {
+			started[c.Queue]++
+			if c.Class == Replay {
+				replays[c.Queue]++
+			}
+			if claimed[c.Subscription] == nil {
+				claimed[c.Subscription] = &[Classes][]Delivery{}
+			}
+			of := &claimed[c.Subscription][c.Class]
+			*of = append(*of, c.Delivery)
+			if c.Subscription.prompt() {
+				prompt++
+			}
+		}
+		for q, n := range started {
+			if w := q.Window; w.Limited() && (w.Started+n > w.Limit || replays[q] > w.freeForReplays()) {
+				t.Fatalf("%+v: got %d starts with %d replays", w, n, replays[q])
+			}
+		}
+		for s, classes := range claimed {
+			total := 0
+			for class, of := range classes {
+				total += len(of)
+				slices.SortFunc(of, older)
+				if !slices.Equal(s.Queued[class][:len(of)], of) {
+					t.Fatalf("%s, class %d: got claims %v, want the oldest of %v", s.ID, class, of, s.Queued[class])
+				}
+			}
+			if places := limits.places(s); total > places {
+				t.Fatalf("%s: got %d claims, want at most %d", s.ID, total, places)
+			}
+		}
+		most := max(limits.Batch, limits.BurstCapacity()) + max(1, limits.Batch)
+		if prompt > most || len(decision.Claims)-prompt > limits.SlowBatch*(1+max(1, limits.Burst)) {
+			t.Fatalf("%+v: got %d claims, %d of healthy, quick subscriptions", limits, len(decision.Claims), prompt)
+		}
+		if len(decision.Claims) == 0 && !decision.More {
+			checkNothingMayStart(t, facts)
+		}
+	})
+}
+
+// checkNothingMayStart checks that each class of each queue has used up its part of the window.
+func checkNothingMayStart(t *rapid.T, facts Facts) {
+	for _, q := range facts.Queues {
+		for _, s := range q.Subscriptions {
+			w := q.Window
+			allowed := [Classes]int{w.Limit - w.Started, w.Limit - w.Limit/KindShare - w.Started, w.freeForReplays()}
+			for class, of := range s.Queued {
+				if len(of) > 0 && (!w.Limited() || allowed[class] > 0) {
+					t.Fatalf("%s, class %d: got no claim and no more, want some of %d deliveries", s.ID, class, len(of))
+				}
+			}
+		}
+	}
+}
+
+// If starts are scarce, no delivery starts before an older one of its kind and class that has a place.
+func TestScarceStartsAreTheOldest(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		facts := drawFacts(t)
+		for i := range facts.Queues {
+			facts.Queues[i].Window.Limit = 100
+			facts.Queues[i].Scarce = true
+		}
+		claimed := map[app.DeliveryID]bool{}
+		newest := map[*Queue]*[Classes]Delivery{}
+		for _, c := range Decide(noon, facts, unbounded(10_000)).Claims {
+			claimed[c.ID] = true
+			if newest[c.Queue] == nil {
+				newest[c.Queue] = &[Classes]Delivery{}
+			}
+			if last := &newest[c.Queue][c.Class]; older(*last, c.Delivery) < 0 {
+				*last = c.Delivery
+			}
+		}
+		for q, last := range newest {
+			for _, s := range q.Subscriptions {
+				for class, of := range s.Queued {
+					for _, d := range of {
+						if !claimed[d.ID] && older(d, last[class]) < 0 {
+							t.Fatalf("%s waits for newer %s", d.ID, last[class].ID)
+						}
+					}
+				}
+			}
+		}
+	})
+}
+
+// The order of the facts does not matter, only their turns and ties.
+func TestDecisionIgnoresOrderOfFacts(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		facts, limits := drawFacts(t), drawLimits(t)
+		ids := func(d Decision) (ids []app.DeliveryID) {
+			for _, c := range d.Claims {
+				ids = append(ids, c.ID)
+			}
+			return ids
+		}
+		want := ids(Decide(noon, facts, limits))
+		random := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 1))
+		shuffled := Facts{Queues: slices.Clone(facts.Queues)}
+		random.Shuffle(len(shuffled.Queues), func(i, j int) {
+			shuffled.Queues[i], shuffled.Queues[j] = shuffled.Queues[j], shuffled.Queues[i]
+		})
+		for i := range shuffled.Queues {
+			q := &shuffled.Queues[i]
+			q.Subscriptions = slices.Clone(q.Subscriptions)
+			slices.SortFunc(q.Subscriptions, func(a, b Subscription) int { return cmp.Compare(b.ID, a.ID) })
+		}
+		if diff := gocmp.Diff(want, ids(Decide(noon, shuffled, limits))); diff != "" {
+			t.Fatalf("claims (-want +got):\n%s", diff)
+		}
+	})
+}
+
+// Queues with enough deliveries get the same number of claims, and the others all that they may start.
+func TestTurnsOfQueuesAreEqual(t *testing.T) {
+	t.Parallel()
+	rapid.Check(t, func(t *rapid.T) {
+		var facts Facts
+		queued := map[string]int{}
+		for i := range rapid.IntRange(1, 8).Draw(t, "queues") {
+			q := Queue{ID: fmt.Sprint("web_", i)}
+			for j := range rapid.IntRange(1, 6).Draw(t, "subscriptions") {
+				n := rapid.IntRange(1, 30).Draw(t, "queued")
+				queued[q.ID] += n
+				id := app.SubscriptionID(fmt.Sprint(q.ID, "/", j))
+				q.Subscriptions = append(q.Subscriptions, healthy(id, [Classes][]Delivery{First: deliveries(100*j, n)}))
+			}
+			facts.Queues = append(facts.Queues, q)
+		}
+		claims := perQueue(Decide(noon, facts, unbounded(rapid.IntRange(1, 100).Draw(t, "batch"))).Claims)
+		most := 0
+		for _, n := range claims {
+			most = max(most, n)
+		}
+		for id, n := range queued {
+			if claims[id] < min(n, most-1) {
+				t.Fatalf("%s: got %d claims of %d deliveries, want at least %d", id, claims[id], n, min(n, most-1))
+			}
+		}
+	})
+}
