@@ -160,7 +160,7 @@ func TestFailureInABurst(t *testing.T) {
 func TestSlowReceiverInABurst(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": "4s"}, nil,
+	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": "8s"}, nil,
 		func(int, http.ResponseWriter, *http.Request) { <-release })
 	ok := restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	completed(t, ok.WorkflowID)
@@ -177,9 +177,10 @@ func TestSlowReceiverInABurst(t *testing.T) {
 func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 	t.Parallel()
 	release := make(chan struct{})
-	restaurants, hooks, process := burst(t, nil, nil, func(int, http.ResponseWriter, *http.Request) { <-release })
+	restaurants, hooks, process := burst(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": holding}, nil,
+		func(int, http.ResponseWriter, *http.Request) { <-release })
 	completed(t, restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered)).WorkflowID)
-	stopping, stopped := context.WithTimeout(t.Context(), 30*time.Second)
+	stopping, stopped := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer stopped()
 	ended := make(chan error, 1)
 	go func() { ended <- process.Stop(stopping) }()
@@ -251,31 +252,33 @@ func TestNamespaceWithoutRoomForBursts(t *testing.T) {
 	}
 }
 
-// TestUpdateDuringTheStartDelay checks that an attempt is not made early if an update makes the server dispatch the
-// first workflow task before the end of the start delay.
+// TestUpdateDuringTheStartDelay checks that a delivery still waits for its next attempt if an update makes the server
+// dispatch the first workflow task before the end of the start delay.
 func TestUpdateDuringTheStartDelay(t *testing.T) {
 	t.Parallel()
-	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "5s,1s"}, nil, failFirst)
+	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h,1s"}, nil, failFirst)
 	d := restaurants[1].delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	own := workflowOf(d)
-	updating, updated := context.WithTimeout(t.Context(), 3*time.Second)
-	defer updated()
-	handle, err := worldOf(t).temporal.UpdateWorkflow(updating, client.UpdateWorkflowOptions{
+	handle, err := worldOf(t).temporal.UpdateWorkflow(t.Context(), client.UpdateWorkflowOptions{
 		WorkflowID: own, UpdateName: "nudge", WaitForStage: client.WorkflowUpdateStageCompleted,
 	})
 	must(t, err)
-	if err := handle.Get(updating, nil); err == nil {
+	if err := handle.Get(t.Context(), nil); err == nil {
 		t.Error("unknown update: got no error, want one")
 	}
-	hooks[1].await(t)
-	if early := d.NextRetryAt.Sub(hooks[1].all(t)[1].at); early > 10*time.Millisecond {
-		t.Errorf("retry: got %s early, want at most 10ms", early)
+	if n := len(hooks[1].all(t)); n != 1 {
+		t.Errorf("requests before the next attempt is due: got %d, want 1", n)
 	}
+	_, err = restaurants[1].RetryDelivery(t.Context(), d.ID)
+	must(t, err)
 	events := completed(t, own)
-	first := events[1].EventTime.AsTime()
-	if !first.Before(d.NextRetryAt) || events[4].EventType != enums.EVENT_TYPE_TIMER_STARTED {
-		t.Errorf("first workflow task: got %s, then %s, want it before %s, then a timer",
-			first, events[4].EventType, d.NextRetryAt)
+	task, timer := events[2], events[4]
+	if task.EventType != enums.EVENT_TYPE_WORKFLOW_TASK_STARTED || timer.EventType != enums.EVENT_TYPE_TIMER_STARTED {
+		t.Fatalf("history: got %s, then %s, want a first workflow task that starts a timer", task, timer)
+	}
+	due := task.EventTime.AsTime().Add(timer.GetTimerStartedEventAttributes().StartToFireTimeout.AsDuration())
+	if off := due.Sub(d.NextRetryAt).Abs(); off > 10*time.Millisecond { // rounding
+		t.Errorf("next attempt: got %s, want %s", due, d.NextRetryAt)
 	}
 	replay(t, "delivery_dispatched_early", events)
 }

@@ -52,7 +52,9 @@ func TestChangesDuringAnAttempt(t *testing.T) {
 	for _, bursts := range []string{"always", "off"} {
 		t.Run("bursts "+bursts, func(t *testing.T) {
 			c := newChanging(t, "deleted", "deactivated")
-			worker(t, map[string]string{"COMANDA_BURST": bursts, "COMANDA_RETRY_SCHEDULE": "1s"})
+			worker(t, map[string]string{
+				"COMANDA_BURST": bursts, "COMANDA_RETRY_SCHEDULE": "1s", "COMANDA_DELIVERY_TIMEOUT": holding,
+			})
 			c.awaitRequests(1)
 			must(t, c.restaurants["deleted"].DeleteWebhook(t.Context(), c.webhooks["deleted"].ID))
 			c.deactivate("deactivated")

@@ -157,22 +157,30 @@ func (c *chaos) surplus() map[posted]int {
 	return n
 }
 
-// countInFlight counts the attempts that a killed worker has made without recording them. It waits for requests that
-// are still in buffers of the kernel.
+// countInFlight counts the attempts that a killed worker has made without recording them. It waits until the receivers
+// have read all requests from buffers of the kernel.
 func (c *chaos) countInFlight() {
 	c.t.Helper()
 	c.workerKills++
 	arrived := -1
 	eventually(c.t, "the last requests have arrived", func() error {
-		before := arrived
-		if arrived = c.requests(); arrived != before {
-			return fmt.Errorf("%d after %d", arrived, before)
+		before, open := arrived, c.connections()
+		if arrived = c.requests(); arrived != before || open > 0 {
+			return fmt.Errorf("%d after %d, %d open connections", arrived, before, open)
 		}
 		return nil
 	})
 	for of, n := range c.surplus() {
 		c.inFlight[of] = max(c.inFlight[of], n)
 	}
+}
+
+// connections returns the number of open connections of all receivers.
+func (c *chaos) connections() (n int) {
+	for _, h := range c.hooks {
+		n += int(h.open.Load())
+	}
+	return n
 }
 
 func (c *chaos) requests() (n int) {

@@ -107,15 +107,16 @@ func historyNamed(t *testing.T, id string) []*history.HistoryEvent {
 	return events
 }
 
-// scaled is the default schedule, scaled down for tests.
-var scaled = map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,2s,2s,3s"}
-
 func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 	t.Parallel()
-	worker(t, scaled)
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s,1s,1s,2s", "COMANDA_DELIVERY_TIMEOUT": holding})
 	var healed atomic.Bool
+	seen := make(chan struct{}) // closed when the test has seen the delivery retrying
 	r := newRestaurant(t)
-	h := newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) {
+	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 6 {
+			<-seen
+		}
 		if !healed.Load() {
 			http.Error(w, "kitchen on fire", http.StatusServiceUnavailable)
 		}
@@ -130,13 +131,14 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 	_, err := r.ReplayDelivery(t.Context(), retrying.ID)
 	wantCode(t, "replay of a delivery in progress", err, comanda.ErrorCodeDeliveryInProgress)
 	eventually(t, "found by search attributes", func() error { return findWorkflow(t, r.store, "retrying") })
+	close(seen)
 
 	dead := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
 	got := h.all(t)
 	if len(got) != 6 || dead.Attempts != 6 {
 		t.Fatalf("got %d requests and %d attempts, want 6 of each", len(got), dead.Attempts)
 	}
-	for i, want := range []time.Duration{time.Second, time.Second, 2 * time.Second, 2 * time.Second, 3 * time.Second} {
+	for i, want := range []time.Duration{time.Second, time.Second, time.Second, time.Second, 2 * time.Second} {
 		if gap := got[i+1].at.Sub(got[i].at); gap < want {
 			t.Errorf("attempt %d came %s after the previous attempt, want %s", i+2, gap, want)
 		}
@@ -223,71 +225,71 @@ func findWorkflow(t *testing.T, store app.StoreID, state string) error {
 	return nil
 }
 
+// TestWorkerKilledBetweenAttempts checks that another worker makes the next attempt of a delivery.
 func TestWorkerKilledBetweenAttempts(t *testing.T) {
 	t.Parallel()
-	first := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "3s"})
-	r := newRestaurant(t)
-	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
-		if n == 1 {
-			w.WriteHeader(http.StatusInternalServerError)
-		}
-	})
+	first := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h"})
+	r, h := newRestaurant(t), newHook(t, failFirst)
 	r.subscribe(h)
 	r.order()
-	r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+	retrying := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	first.Kill()
 	worker(t, nil)
-	r.delivery("delivered", func(d comanda.Delivery) bool {
-		return d.Status == comanda.DeliveryStatusDelivered && d.Attempts == 2
-	})
-	if n := len(h.all(t)); n != 2 {
-		t.Errorf("requests: got %d, want 2", n)
+	_, err := r.RetryDelivery(t.Context(), retrying.ID)
+	must(t, err)
+	d := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	if n := len(h.all(t)); n != 2 || d.Attempts != 2 {
+		t.Errorf("got %d requests and %d attempts, want 2 of each", n, d.Attempts)
 	}
 }
 
+// TestWorkerKilledDuringAttempt kills a worker during an attempt in each lane: a first attempt, and a retry. Another
+// worker repeats both.
 func TestWorkerKilledDuringAttempt(t *testing.T) {
 	t.Parallel()
-	for _, lane := range []string{"fast", "slow"} {
-		t.Run(lane, func(t *testing.T) {
-			settings := map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"}
-			first := worker(t, settings)
-			hanging := 1
-			if lane == "slow" {
-				hanging = 2 // the retry
-			}
-			r := newRestaurant(t)
-			h := newHook(t, func(n int, w http.ResponseWriter, r *http.Request) {
-				switch {
-				case n < hanging:
-					w.WriteHeader(http.StatusInternalServerError)
-				case n == hanging:
-					hang(r) // until the worker is killed
-				}
-			})
-			s := r.subscribe(h)
-			r.order()
-			for h.await(t) < hanging {
-			}
-			first.Kill()
-			worker(t, settings)
-			restarted := time.Now()
-			r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-			got := h.all(t)
-			if len(got) != hanging+1 || len(r.attempts(s.ID)) != hanging {
-				t.Fatalf("got %d requests and %d attempts, want %d and %d", len(got), len(r.attempts(s.ID)), hanging+1, hanging)
-			}
-			// The attempt is repeated within this time after the restart.
-			if late := got[hanging].at.Sub(restarted); late > 15*time.Second {
-				t.Errorf("repeated attempt: got %s after the restart, want at most 15s", late)
+	settings := map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"}
+	first := worker(t, settings)
+	type killed struct {
+		*restaurant
+		*hook
+		hanging int // number of the request that hangs
+		webhook *comanda.Webhook
+	}
+	lanes := map[string]*killed{"fast": {hanging: 1}, "slow": {hanging: 2}}
+	for _, k := range lanes {
+		k.restaurant = newRestaurant(t)
+		k.hook = newHook(t, func(n int, w http.ResponseWriter, r *http.Request) {
+			switch {
+			case n < k.hanging:
+				w.WriteHeader(http.StatusInternalServerError)
+			case n == k.hanging:
+				hang(r) // until the worker is killed
 			}
 		})
+		k.webhook = k.subscribe(k.hook)
+	}
+	for _, lane := range []string{"slow", "fast"} {
+		k := lanes[lane]
+		k.order()
+		for k.await(t) < k.hanging {
+		}
+	}
+	first.Kill()
+	worker(t, settings)
+	for lane, k := range lanes {
+		k.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+		requests, attempts := len(k.all(t)), len(k.attempts(k.webhook.ID))
+		if requests != k.hanging+1 || attempts != k.hanging {
+			t.Errorf("%s lane: got %d requests and %d attempts, want %d and %d", lane, requests, attempts, k.hanging+1,
+				k.hanging)
+		}
 	}
 }
 
 // TestGracefulStop checks that a worker that stops finishes the attempt in flight, and that it is not repeated.
 func TestGracefulStop(t *testing.T) {
 	t.Parallel()
-	first := worker(t, nil)
+	first := worker(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": holding})
 	release := make(chan struct{})
 	r := newRestaurant(t)
 	h := newHook(t, func(int, http.ResponseWriter, *http.Request) { <-release })

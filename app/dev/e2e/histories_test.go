@@ -25,66 +25,91 @@ var record = flag.Bool("record", false, "write the histories to workflows/testda
 // replay too: after a release, a change of commands adds files under new names, such as delivery_retried_v2.
 func TestHistories(t *testing.T) {
 	t.Parallel()
-	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DEAD_LETTER_RETENTION": "3s"})
-	failing := func(times int) func(int, http.ResponseWriter, *http.Request) {
-		return func(n int, w http.ResponseWriter, _ *http.Request) {
-			if n <= times {
-				w.WriteHeader(http.StatusServiceUnavailable)
-			}
-		}
-	}
-	for name, path := range map[string]struct {
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s"})
+	for name, course := range map[string]struct {
 		failures int
 		then     func(r *restaurant)
 	}{
 		"delivered": {0, nil},
 		"retried":   {2, nil},
-		"expired":   {9, nil},
 		"replayed": {3, func(r *restaurant) {
-			d := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
-			r.replayDelivery(d)
-		}},
-		"cancelled": {9, func(r *restaurant) {
-			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
-			must(t, worldOf(t).temporal.CancelWorkflow(t.Context(), workflowOf(d), ""))
-			d = r.delivery("cancelled", withStatus(comanda.DeliveryStatusCancelled))
-			if d.Reason != app.ReasonCancelled {
-				t.Errorf("reason of the cancellation: got %q, want %q", d.Reason, app.ReasonCancelled)
-			}
-		}},
-		"deactivated": {9, func(r *restaurant) {
-			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
-			_, err := worldOf(t).db.System().DB.ExecContext(t.Context(),
-				"UPDATE subscriptions SET is_active = false WHERE id = $1", d.WebhookID)
-			must(t, err)
-			d = r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
-			if d.Reason != app.ReasonInactive || d.Attempts > 2 {
-				t.Errorf("dead letter: got reason %q after %d attempts, want %q after at most 2", d.Reason, d.Attempts,
-					app.ReasonInactive)
-			}
+			r.replayDelivery(r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter)))
 		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			r, h := newRestaurant(t), newHook(t, failing(path.failures))
-			r.subscribe(h)
-			r.order()
-			h.await(t)
-			if path.then != nil {
-				path.then(r)
-			}
-			d := r.delivery("there", func(comanda.Delivery) bool { return true })
-			var events []*history.HistoryEvent
-			eventually(t, "the workflow ends", func() error {
-				events = historyOf(t, d)
-				switch events[len(events)-1].EventType {
-				case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
-					return nil
-				}
-				return errNotYet
-			})
-			replay(t, "delivery_"+name, events)
-		})
+		t.Run(name, func(t *testing.T) { recordCourse(t, name, failing(course.failures), course.then) })
 	}
+}
+
+// TestHistoryOfACancellation cancels the workflow of a delivery that waits for its next attempt, see TestHistories.
+func TestHistoryOfACancellation(t *testing.T) {
+	t.Parallel()
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h"})
+	recordCourse(t, "cancelled", failing(1), func(r *restaurant) {
+		d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+		must(t, worldOf(t).temporal.CancelWorkflow(t.Context(), workflowOf(d), ""))
+		d = r.delivery("cancelled", withStatus(comanda.DeliveryStatusCancelled))
+		if d.Reason != app.ReasonCancelled {
+			t.Errorf("reason of the cancellation: got %q, want %q", d.Reason, app.ReasonCancelled)
+		}
+	})
+}
+
+// TestHistoriesOfDeadLetters lets dead letters expire, see TestHistories.
+func TestHistoriesOfDeadLetters(t *testing.T) {
+	t.Parallel()
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DEAD_LETTER_RETENTION": "3s"})
+	t.Run("expired", func(t *testing.T) { recordCourse(t, "expired", failing(3), nil) })
+	t.Run("deactivated", func(t *testing.T) {
+		db := worldOf(t).db.System().DB
+		deactivate := func(_ int, w http.ResponseWriter, _ *http.Request) { // during the first attempt
+			if _, err := db.ExecContext(t.Context(), "UPDATE subscriptions SET is_active = false"); err != nil {
+				t.Error(err)
+			}
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+		recordCourse(t, "deactivated", deactivate, func(r *restaurant) {
+			d := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
+			if d.Reason != app.ReasonInactive || d.Attempts != 1 {
+				t.Errorf("dead letter: got reason %q after %d attempts, want %q after 1", d.Reason, d.Attempts,
+					app.ReasonInactive)
+			}
+		})
+	})
+}
+
+// failing returns the behaviour of a receiver that rejects the first requests.
+func failing(times int) func(int, http.ResponseWriter, *http.Request) {
+	return func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n <= times {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	}
+}
+
+// recordCourse places an order whose receiver responds with answer, calls then, and replays the history of the delivery
+// when its workflow has ended.
+func recordCourse(
+	t *testing.T, name string, answer func(int, http.ResponseWriter, *http.Request), then func(*restaurant),
+) {
+	t.Helper()
+	r, h := newRestaurant(t), newHook(t, answer)
+	r.subscribe(h)
+	r.order()
+	h.await(t)
+	if then != nil {
+		then(r)
+	}
+	d := r.delivery("there", func(comanda.Delivery) bool { return true })
+	var events []*history.HistoryEvent
+	eventually(t, "the workflow ends", func() error {
+		events = historyOf(t, d)
+		switch events[len(events)-1].EventType {
+		case enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enums.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+			return nil
+		}
+		return errNotYet
+	})
+	replay(t, "delivery_"+name, events)
 }
 
 // Parts of a history that name the machine on which it was recorded: the identity of the worker and its sticky queue.

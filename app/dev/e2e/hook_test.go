@@ -9,6 +9,7 @@ import (
 	"io"
 	"log/slog"
 	"math"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strconv"
@@ -27,6 +28,7 @@ type hook struct {
 	url    string
 	answer func(n int, w http.ResponseWriter, r *http.Request) // writes the response to request n, from 1
 	secret atomic.Pointer[string]                              // of the signatures; nil = hookSecret
+	open   atomic.Int64                                        // connections
 
 	lock     sync.Mutex
 	received []received
@@ -50,6 +52,14 @@ func newHook(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Req
 	server := httptest.NewUnstartedServer(h)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{worldOf(t).tls}}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
+	server.Config.ConnState = func(_ net.Conn, state http.ConnState) {
+		switch state {
+		case http.StateNew:
+			h.open.Add(1)
+		case http.StateClosed:
+			h.open.Add(-1)
+		}
+	}
 	server.StartTLS()
 	t.Cleanup(func() {
 		server.CloseClientConnections()

@@ -18,7 +18,7 @@ import (
 func TestTerminatedWorkflows(t *testing.T) {
 	t.Parallel()
 	w := worker(t, map[string]string{
-		"COMANDA_RECONCILE_AFTER": "2s", "COMANDA_RETRY_SCHEDULE": "4s,4s", "COMANDA_DELIVERY_TIMEOUT": "40s",
+		"COMANDA_RECONCILE_AFTER": "2s", "COMANDA_RETRY_SCHEDULE": "4s,4s", "COMANDA_DELIVERY_TIMEOUT": holding,
 		"COMANDA_PLAN_WINDOW": planWindow.String(), "COMANDA_BURST": "off", // each delivery has its own workflow
 	})
 	const attempts = 3 // of the schedule
@@ -75,20 +75,20 @@ func TestTerminatedWorkflows(t *testing.T) {
 	t.Logf("terminated %v, %d repairs", terminated, repairs)
 }
 
-// TestTerminatedBurst terminates a burst during its attempts, and kills its worker. Each of its deliveries gets a
-// separate workflow.
+// TestTerminatedBurst kills a worker during the attempts of a burst, and terminates the burst. Each of its deliveries
+// gets a separate workflow.
 func TestTerminatedBurst(t *testing.T) {
 	t.Parallel()
 	c := newChanging(t, "one", "two", "three")
 	first := worker(t, map[string]string{"COMANDA_BURST": "always"})
 	c.awaitRequests(1)
+	first.Kill()
 	for _, r := range c.restaurants {
 		var burst string
 		must(t, worldOf(t).db.System().DB.QueryRowContext(t.Context(),
 			"SELECT burst_id FROM deliveries WHERE store_id = $1", r.store).Scan(&burst))
 		terminate(t, app.BurstWorkflowID(app.BurstID(burst)))
 	}
-	first.Kill()
 	c.letGo(http.StatusNoContent)
 	second := worker(t, map[string]string{"COMANDA_RECONCILE_AFTER": "2s"})
 	for name := range c.restaurants {

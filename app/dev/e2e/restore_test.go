@@ -77,8 +77,8 @@ func restoreComanda(t *testing.T, f *fragileWorld) {
 	}
 	future := newScene(t)
 	f.halt()
-	requests := future.requests()
 	f.restore("Comanda")
+	requests := future.requests() // also the last ones of the killed worker
 	f.revive()
 	past.end()
 	future.heal()

@@ -1,6 +1,7 @@
 package e2e
 
 import (
+	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -8,6 +9,8 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/workflows"
 )
 
 // TestRetryNow checks that a retry makes the next attempt of the schedule and responds with it, and that the delivery
@@ -110,7 +113,7 @@ func TestRetryWithoutAWorkflow(t *testing.T) {
 	}
 }
 
-// TestRetryWithoutAWorker checks that a retry without a result ends with 503.
+// TestRetryWithoutAWorker checks that a retry without a result ends with UNAVAILABLE.
 func TestRetryWithoutAWorker(t *testing.T) {
 	t.Parallel()
 	process := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h"})
@@ -119,11 +122,15 @@ func TestRetryWithoutAWorker(t *testing.T) {
 	r.order()
 	d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	process.Kill()
-	began := time.Now()
-	_, err := r.RetryDelivery(t.Context(), d.ID)
-	wantCode(t, "retry without a worker", err, comanda.ErrorCodeUnavailable)
-	if took := time.Since(began); took > 25*time.Second {
-		t.Errorf("the response took %s, want about 15 s", took)
+	// An API waits for 15 s.
+	waiting, end := context.WithTimeout(t.Context(), time.Second)
+	defer end()
+	client := workflows.NewClient(worldOf(t).temporal, workflows.Policy{}, workflows.JobPolicy{})
+	_, err := client.RetryDelivery(waiting, app.DeliveryRetry{
+		EventID: app.EventID(d.EventID), SubscriptionID: app.SubscriptionID(d.WebhookID), Number: 2,
+	})
+	if app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("retry without a worker: got %v, want %s", err, app.CodeUnavailable)
 	}
 	if n := h.requestsOf(d.EventID); n != 1 {
 		t.Errorf("requests without a worker: got %d, want 1", n)

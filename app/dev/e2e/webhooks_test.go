@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"strings"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -28,7 +27,8 @@ func TestDeletedWebhookCancelsDeliveries(t *testing.T) {
 	t.Parallel()
 	const orders, queued = 200, 50
 	settings := map[string]string{
-		"COMANDA_RETRY_SCHEDULE": "1s,1h", "COMANDA_DELIVERY_TIMEOUT": "1m", "COMANDA_PLAN_WINDOW": planWindow.String(),
+		"COMANDA_RETRY_SCHEDULE": "1s,1h", "COMANDA_DELIVERY_TIMEOUT": holding,
+		"COMANDA_PLAN_WINDOW": planWindow.String(),
 	}
 	first := worker(t, settings)
 	r := newRestaurant(t)
@@ -113,16 +113,18 @@ func others(t *testing.T, subscription string) (text string) {
 // not affect existing deliveries, and that events during the inactivity of a webhook are not delivered.
 func TestWebhookChangesBetweenAttempts(t *testing.T) {
 	t.Parallel()
-	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "3s"})
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h"})
 	r := newRestaurant(t)
 	old := newHook(t, func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusBadGateway) })
 	s := r.subscribe(old)
 	r.order()
-	r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+	retrying := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
 	next := newHook(t, nil)
 	r.changeWebhook(s, comanda.ChangeWebhookRequest{
 		URL: &next.url, Events: []comanda.SubscribableEventType{comanda.SubscribableEventTypeOrderCancelled},
 	})
+	_, err := r.RetryDelivery(t.Context(), retrying.ID)
+	must(t, err)
 	next.await(t)
 	d := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if d.Attempts != 2 || len(old.all(t)) != 1 || len(next.all(t)) != 1 {
@@ -150,6 +152,13 @@ func TestWebhookChangesBetweenAttempts(t *testing.T) {
 	if n := len(next.all(t)); n != 2 {
 		t.Errorf("requests to the new URL: got %d, want 2", n)
 	}
+}
+
+// forgetRequests makes the rate limits forget all requests.
+func forgetRequests(t *testing.T) {
+	t.Helper()
+	_, err := worldOf(t).db.System().DB.ExecContext(t.Context(), "DELETE FROM rate_limits")
+	must(t, err)
 }
 
 // TestTestPing checks that a test is signed, recorded and returns its result, also for an inactive webhook. Without
@@ -180,9 +189,8 @@ func TestTestPing(t *testing.T) {
 	temporal.Mend()
 	var result *comanda.WebhookTestResult
 	eventually(t, "tests succeed again", func() (err error) {
-		if result, err = r.TestWebhook(t.Context(), s.ID); err != nil {
-			time.Sleep(2 * time.Second) // a webhook has six tests a minute
-		}
+		forgetRequests(t) // a webhook has six tests a minute
+		result, err = r.TestWebhook(t.Context(), s.ID)
 		return err
 	})
 	if result.Delivered || result.StatusCode != 418 || result.Error == "" {

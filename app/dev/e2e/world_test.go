@@ -237,6 +237,9 @@ func (w *world) serve(ctx context.Context, settings map[string]string) (*harness
 	return process, "https://" + address, err
 }
 
+// holding is the timeout of attempts at receivers that hang until the test releases them.
+const holding = "1m"
+
 // worker starts a worker, which ends at the end of the test at the latest.
 func worker(t *testing.T, settings map[string]string) *harness.Process {
 	t.Helper()
