@@ -114,9 +114,9 @@ func terminate(ctx context.Context, db *persistencetest.Database, backend int64)
 	}
 	defer owner.Close(ctx)
 	var ended bool
-	err = owner.QueryRow(ctx, "SELECT pg_terminate_backend($1, 10000)", backend).Scan(&ended)
+	err = owner.QueryRow(ctx, "SELECT pg_terminate_backend($1, 60000)", backend).Scan(&ended)
 	if err == nil && !ended {
-		err = errors.New("the connection did not end within 10 s")
+		err = errors.New("the connection did not end within a minute")
 	}
 	return err
 }

@@ -265,7 +265,7 @@ func TestAbandonedBurstIsClaimedByOneRelay(t *testing.T) {
 	defer func() { _ = tx.Rollback() }()
 	_, err = tx.ExecContext(t.Context(), "SELECT FROM deliveries WHERE id = ? FOR UPDATE", claims[7].ID)
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	if taken, err := db.ClaimAbandoned(ctx, now, all); err != nil || len(taken) != 0 {
 		t.Errorf("claims of a burst with a locked delivery: got %d and error %v, want 0", len(taken), err)

@@ -75,7 +75,7 @@ func TestMarkStartedSkipsLockedDeliveries(t *testing.T) {
 	defer func() { _ = tx.Rollback() }()
 	_, err = tx.ExecContext(t.Context(), "SELECT FROM deliveries WHERE id = ? FOR UPDATE", claims[0].ID)
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	must(t, db.MarkStarted(ctx, noon, claims))
 	must(t, tx.Rollback())

@@ -150,7 +150,7 @@ func TestClaimSkipsLockedQueues(t *testing.T) {
 	defer func() { _ = tx.Rollback() }()
 	_, err = tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(plan_lock(?))", locked.Website)
 	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
 	defer cancel()
 	perQueue := func() map[string]int {
 		t.Helper()

@@ -353,7 +353,7 @@ func TestBulkReplayLeavesTheStoreFree(t *testing.T) {
 	defer func() { must(t, tx.Rollback()) }()
 	_, err = tx.ExecContext(t.Context(), "SELECT FROM stores WHERE id = $1 FOR NO KEY UPDATE", r.Stores[0])
 	must(t, err)
-	limited, cancel := context.WithTimeout(t.Context(), 20*time.Second) // ends a wait for the lock
+	limited, cancel := context.WithTimeout(t.Context(), 2*time.Minute) // ends a wait for the lock
 	defer cancel()
 	_, err = db.CreateBulkReplay(limited, later, r.Stores[0], byOwner, allOf(s.ID), nil)
 	must(t, err)

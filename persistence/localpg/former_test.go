@@ -38,7 +38,7 @@ func orphan(t *testing.T, o Options) *exec.Cmd {
 		_ = postmaster.Process.Kill()
 		_ = postmaster.Wait()
 	})
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(time.Minute)
 	for {
 		conn, err := pgx.Connect(t.Context(), url)
 		if err == nil {

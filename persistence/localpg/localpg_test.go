@@ -318,11 +318,11 @@ func TestServerDiesWithItsParent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_ = parent.Wait()
-	deadline := time.After(10 * time.Second)
+	deadline := time.After(time.Minute)
 	for syscall.Kill(pid, 0) == nil && !zombie(pid) {
 		select {
 		case <-deadline:
-			t.Fatal("the server still runs 10 s after its parent was killed")
+			t.Fatal("the server still runs a minute after its parent was killed")
 		case <-time.After(10 * time.Millisecond):
 		}
 	}
