@@ -16,7 +16,7 @@ var filled struct {
 	tokens map[string]string
 }
 
-// newWorld returns a world with stores, users and tokens in a database of its own. It copies a database that is filled
+// newWorld returns a world with stores, users and tokens in a separate database. It copies a database that is filled
 // once, because filling takes several times as long as copying. Identifiers and tokens are therefore the same in all
 // worlds of a process.
 func newWorld(t *testing.T) *world {

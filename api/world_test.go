@@ -259,7 +259,7 @@ func (w *world) key(store string, scopes ...app.Scope) string {
 	return issued.Key.Reveal()
 }
 
-// repeated is the end of the name that package testing gives to a subtest without a name of its own.
+// repeated is the end of the name that package testing gives to a subtest whose name is empty or already used.
 var repeated = regexp.MustCompile(`#[0-9]{2,}$`)
 
 // run runs a case of a test as a subtest, to which the world reports failures until f returns. The name selects this

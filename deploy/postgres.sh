@@ -1,5 +1,5 @@
 #!/bin/sh
-# Creates the databases of Comanda and of Temporal, each with a role of its own. The owner of Comanda's database runs the
+# Creates the databases of Comanda and of Temporal, each with a separate role. The owner of Comanda's database runs the
 # migrations. Comanda's processes log in with a role that owns nothing and can become one of the two roles that can
 # access the rows. None of them is a superuser.
 set -eu

@@ -18,7 +18,7 @@ const (
 const (
 	overloadTime  = 5 * time.Second // duration after deliveries have waited, or after a second of overloadRate
 	overloadRate  = 100             // deliveries in bursts per second
-	overloadBatch = 4               // deliveries in one claim; fewer start as workflows of their own
+	overloadBatch = 4               // deliveries in one claim; fewer start as separate workflows
 )
 
 // overload is the state in which deliveries become bursts before they have waited. Without it, a relay would start the

@@ -24,7 +24,7 @@ type ReconcileStore interface {
 	// EnqueueLostJobs enqueues the jobs of work that has been unfinished for more than after again. It returns their
 	// number.
 	EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (int, error)
-	// Repaired records that these deliveries have workflows of their own.
+	// Repaired records that these deliveries have separate workflows.
 	Repaired(ctx context.Context, claims []app.Claim) error
 }
 

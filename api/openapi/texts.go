@@ -242,8 +242,8 @@ func (t *Texts) own(of reflect.Type, name string) (found Member) {
 	return found
 }
 
-// shared returns the text and the example of a member by its type, if that is an identifier, and by its name. They
-// complete what the member has of its own.
+// shared returns the text and the example that a member shares with others: those of its type, if that is an
+// identifier, completed with those of its name. own has the text and the example of this member only.
 func (t *Texts) shared(own Member, of reflect.Type, name string) Member {
 	for of.Kind() == reflect.Pointer {
 		of = of.Elem()

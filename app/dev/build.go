@@ -47,7 +47,7 @@ func (b *build) run(signals <-chan os.Signal) error {
 	command := exec.CommandContext(ctx, "go", "build", "-v", "-buildvcs=false", "-ldflags=-s -w", "-o", b.output, b.pkg)
 	command.Dir, command.Env = b.dir, b.env
 	command.Stderr = &lines{each: func(line string) { b.line(ctx, line) }}
-	// A process group of its own, so that a signal reaches all compilers, and once.
+	// A separate process group, so that a signal reaches all compilers, and once.
 	command.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 	if err := command.Start(); err != nil {
 		return err

@@ -1,4 +1,4 @@
-// Package otp computes one-time passwords (TOTP, RFC 6238) and recovery codes. It is a package of its own because app
+// Package otp computes one-time passwords (TOTP, RFC 6238) and recovery codes. It is a separate package because app
 // depends on no library.
 package otp
 

@@ -54,7 +54,7 @@ func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration,
 	return batch, err
 }
 
-// Repaired records that deliveries have workflows of their own and no longer belong to a burst.
+// Repaired records that deliveries have separate workflows and no longer belong to a burst.
 func (q *Queue) Repaired(ctx context.Context, claims []app.Claim) error {
 	ids, _ := claimKeys(claims)
 	_, err := q.pg.System().DB.ExecContext(ctx,

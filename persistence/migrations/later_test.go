@@ -158,7 +158,7 @@ func (r trial) exec(statement string) {
 	}
 }
 
-// apply applies a migration and returns what is wrong with it. end is COMMIT or ROLLBACK.
+// apply applies a migration and returns its violations of the rules. end is COMMIT or ROLLBACK.
 func (r trial) apply(name, text, end string) (problems []string) {
 	r.Helper()
 	if !strings.HasSuffix(name, ".tx.up.sql") {

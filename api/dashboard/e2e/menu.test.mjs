@@ -278,7 +278,7 @@ describe("options", () => {
       const ids = ({ optionGroups }) =>
         optionGroups.flatMap(({ id, options }) => [id, ...options.map((one) => one.id)]);
       const known = new Set(ids(await own(source)));
-      assert.ok(!ids(await own(product)).some((id) => known.has(id)), "the copy has ids of its own");
+      assert.ok(!ids(await own(product)).some((id) => known.has(id)), "the copy has new ids");
 
       form = await edit(page, source);
       const [from, to] = [

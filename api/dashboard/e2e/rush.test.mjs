@@ -303,7 +303,7 @@ describe("the board in a rush", () => {
     await complete(order);
   });
 
-  it("keeps orders for later in a lane of their own, without a sound", async () => {
+  it("keeps orders for later in a separate lane, without a sound", async () => {
     await completeAll();
     const order = await place("Later", { requestedFor: new Date(Date.now() + 40 * 60_000).toISOString() });
     await as(

@@ -34,7 +34,7 @@ type fragileWorld struct {
 	serving, worker *harness.Process
 }
 
-// newFragileWorld gives a test a world of its own. No part runs before revive.
+// newFragileWorld gives a test a world that it does not share. No part runs before revive.
 func newFragileWorld(t *testing.T) *fragileWorld {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "comanda-chaos-*")

@@ -33,7 +33,7 @@ const timed: Record<string, (error: ComandaError) => string> = {
   },
 };
 
-/** Reports whether errorMessage returns a sentence of its own, so that the details of the error add nothing. */
+/** Reports whether errorMessage returns a specific sentence, so that the details of the error add nothing. */
 export const isPlain = (error: ComandaError) => error.code in messages || error.code in timed;
 
 /** Returns a sentence that says why a request failed and what to do. Times in it are local. */

@@ -18,7 +18,7 @@ type Job = { order: Order; kind: Paper };
 
 const Context = createContext<(jobs: Job[]) => void>(() => {});
 
-/** Returns a function that prints kitchen slips and receipts, each on a page of its own. */
+/** Returns a function that prints kitchen slips and receipts, each on a separate page. */
 export const usePrint = () => use(Context);
 
 /** Returns a function that prints an order that was accepted on this device, once and as the settings say. */

@@ -135,7 +135,7 @@ function wholeOf(text: string, least: number, most: number): number | null {
 /** The errors of groups and options: by key and member, for example `draft-7.prices.EUR`. */
 export type GroupErrors = Record<string, string>;
 
-/** Returns the errors of the groups of a product with a currency of its own. */
+/** Returns the errors of the groups of a product that has its own currency. */
 export function groupErrors(groups: GroupDraft[], own: string): GroupErrors {
   const errors: GroupErrors = {};
   const checkName = (of: NameDraft & { key: string }) => {

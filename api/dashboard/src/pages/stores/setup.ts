@@ -8,7 +8,7 @@ export type Parts = {
   openSpans: number;
   products: number;
   taxRatePpm: number;
-  /** Products with a tax rate of their own, among the first of the menu. */
+  /** Products that have their own tax rate, among the first of the menu. */
   taxedProducts: number;
   /** Whether the user has confirmed on this device that the store charges no tax. */
   noTax: boolean;
