@@ -36,7 +36,7 @@ func trap(t *testing.T) (port string) {
 func TestEgressBlocksPrivateAddresses(t *testing.T) {
 	t.Parallel()
 	port := trap(t)
-	e := NewEgress(EgressConfig{Timeout: 5 * time.Second})
+	e := NewEgress(EgressConfig{Timeout: time.Minute}) // longer than the resolver waits for servers
 	for kind, hosts := range map[string][]string{
 		"loopback":    {"127.0.0.1", "127.255.255.254", "localhost", "[::1]"},
 		"unspecified": {"0.0.0.0", "0.1.2.3", "[::]"},
@@ -144,7 +144,7 @@ func TestEgressBlocksNamesOfPrivateAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := NewEgress(
-				EgressConfig{Timeout: 5 * time.Second, Allow: []netip.Prefix{open}, resolver: names(t, test.answer)},
+				EgressConfig{Timeout: time.Minute, Allow: []netip.Prefix{open}, resolver: names(t, test.answer)},
 			)
 			var err error
 			for range 2 {

@@ -206,7 +206,7 @@ func TestPostVerifiesCertificates(t *testing.T) {
 
 func TestPostUnusableURLs(t *testing.T) {
 	t.Parallel()
-	e := NewEgress(EgressConfig{Allow: loopback, Timeout: 5 * time.Second})
+	e := NewEgress(EgressConfig{Allow: loopback, Timeout: time.Minute}) // longer than the resolver waits for servers
 	for url, reason := range map[string]string{
 		"http://example.com/":            "the URL must be an https URL",
 		"https://user@example.com/":      "the URL must not contain a user name or password",

@@ -262,7 +262,7 @@ func checkWorkflow(t *testing.T, ready Ready, run client.WorkflowRun) {
 // eventually retries until there is no error.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
-	deadline := time.After(20 * time.Second)
+	deadline := time.After(90 * time.Second)
 	for {
 		err := try()
 		if err == nil {

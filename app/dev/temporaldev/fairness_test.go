@@ -107,7 +107,7 @@ func awaitBacklog(t *testing.T, c client.Client, want int64) {
 // eventually retries until there is no error.
 func eventually(t *testing.T, try func() error) {
 	t.Helper()
-	deadline := time.After(30 * time.Second)
+	deadline := time.After(90 * time.Second)
 	for {
 		err := try()
 		if err == nil {
