@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -228,10 +227,7 @@ func TestPanicsAndUnexpectedErrors(t *testing.T) {
 func TestDatabaseUnavailable(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	w.must(err)
-	nobody := listener.Addr().String()
-	w.must(listener.Close())
+	const nobody = "127.0.0.1:1" // a system port, so that no program gets it by chance
 	db, err := persistence.Open(persistence.Config{URL: "postgres://u:swordfish@" + nobody + "/db?sslmode=disable"})
 	w.must(err)
 	t.Cleanup(func() { db.Close() })

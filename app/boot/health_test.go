@@ -26,7 +26,7 @@ func TestHealthOfAny(t *testing.T) {
 			var addresses []string
 			for _, status := range c.processes {
 				if status == 0 {
-					addresses = append(addresses, unusedAddress(t))
+					addresses = append(addresses, nobody)
 					continue
 				}
 				server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

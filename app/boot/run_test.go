@@ -14,7 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// unusedAddress returns a local address on which no process listens.
+// unusedAddress returns a local address on which a process of the test can listen.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
 	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
@@ -25,12 +25,15 @@ func unusedAddress(t *testing.T) string {
 	return listener.Addr().String()
 }
 
+// nobody is an address on which no process listens: the kernel gives its port to no program that asks for any port.
+const nobody = "127.0.0.1:1"
+
 // A worker that waits for Temporal is alive but not ready.
 func TestHealthWhileWaitingForTemporal(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	address := unusedAddress(t)
-	environ := with("DATABASE_URL", db.URL, "COMANDA_ADMIN_LISTEN", address, "TEMPORAL_ADDRESS", unusedAddress(t))
+	environ := with("DATABASE_URL", db.URL, "COMANDA_ADMIN_LISTEN", address, "TEMPORAL_ADDRESS", nobody)
 	config, err := Load(environ, Worker)
 	if err != nil {
 		t.Fatal(err)
