@@ -7,14 +7,13 @@ import (
 	"sync"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
-// delivery identifies a delivery by the order of its event and its webhook.
+// delivery identifies a delivery by the subject of its event and its webhook.
 type delivery struct {
-	order   app.OrderID
-	webhook int // number of the webhook in its stage
+	subject string // id of the order or product
+	webhook int    // number of the webhook in its stage
 }
 
 // arrivals records the arrival times of attempts.

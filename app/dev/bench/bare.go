@@ -36,10 +36,7 @@ type bareWorker struct {
 
 // bareRun requests a run of workflows from a bare worker. bareResult is its response.
 type (
-	bareRun struct {
-		Run, Workflows int
-		PerSecond      float64 // starts; 0 = as many as possible
-	}
+	bareRun    struct{ Run, Workflows int }
 	bareResult struct{ Seconds float64 } // from the first activity to the last
 )
 
@@ -66,10 +63,10 @@ func (w *bareWorker) close() {
 	w.process.Wait()
 }
 
-// run runs n workflows. It starts perSecond of them per second, or as many as possible if perSecond is 0.
-func (w *bareWorker) run(n int, perSecond float64) (result bareResult, err error) {
+// run runs n workflows.
+func (w *bareWorker) run(n int) (result bareResult, err error) {
 	w.runs++
-	if err := json.NewEncoder(w.in).Encode(bareRun{w.runs, n, perSecond}); err != nil {
+	if err := json.NewEncoder(w.in).Encode(bareRun{w.runs, n}); err != nil {
 		return result, err
 	}
 	if !w.lines.Scan() {
@@ -85,7 +82,7 @@ func (b *bench) warmBare() (p processes, err error) {
 			return p, err
 		}
 	}
-	if _, err := b.bare.run(max(b.events/warmUpShare, 1), 0); err != nil {
+	if _, err := b.bare.run(max(b.events/warmUpShare, 1)); err != nil {
 		return p, fmt.Errorf("warm-up: %w", err)
 	}
 	return b.processes(b.bare.process.Process.Pid)
@@ -101,7 +98,7 @@ func bareLimit(ctx context.Context, b *bench, _ program) (result sample, err err
 	if err != nil {
 		return result, err
 	}
-	ran, err := b.bare.run(b.events, 0)
+	ran, err := b.bare.run(b.events)
 	if err != nil {
 		return result, err
 	}
@@ -113,19 +110,6 @@ func bareLimit(ctx context.Context, b *bench, _ program) (result sample, err err
 	return sample{cpu: &each, values: map[string]float64{
 		keyRate: float64(b.events-1) / ran.Seconds, keyCPU: each.sum(),
 	}}, nil
-}
-
-// bareLowRate measures the CPU time of bare workflows at a low rate, without the CPU time of idle processes.
-func bareLowRate(ctx context.Context, b *bench, _ program) (sample, error) {
-	p, err := b.warmBare()
-	if err != nil {
-		return sample{}, err
-	}
-	return p.beyondIdle(ctx, b.pace, func() (int, error) {
-		n := int(float64(b.rate) * b.pace.Seconds())
-		_, err := b.bare.run(n, float64(b.rate))
-		return n, err
-	})
 }
 
 // runBare is the process of the bare worker. It responds to each bareRun with a bareResult.
@@ -209,13 +193,9 @@ func startAllBare(ctx context.Context, temporal client.Client, run bareRun) erro
 	var next atomic.Int64
 	var wait sync.WaitGroup
 	failed := make(chan error, bareStarters)
-	began := time.Now()
 	for range bareStarters {
 		wait.Go(func() {
 			for i := next.Add(1); i <= int64(run.Workflows); i = next.Add(1) {
-				if run.PerSecond > 0 {
-					time.Sleep(time.Until(began.Add(time.Duration(float64(i) / run.PerSecond * float64(time.Second)))))
-				}
 				_, err := temporal.ExecuteWorkflow(ctx, client.StartWorkflowOptions{
 					ID: fmt.Sprintf("bare/%d/%d", run.Run, i), TaskQueue: bareQueue,
 					EnableEagerStart: true, WorkflowTaskTimeout: 10 * time.Second,

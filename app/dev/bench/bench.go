@@ -130,7 +130,9 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	b.db, err = persistence.Open(persistence.Config{URL: env["DATABASE_URL"], Sealer: keyring.Sealer()})
+	b.db, err = persistence.Open(persistence.Config{
+		URL: env["DATABASE_URL"], Sealer: keyring.Sealer(), MaxConns: clientConnections,
+	})
 	if err != nil {
 		return err
 	}
@@ -243,5 +245,5 @@ func stopWorker(ctx context.Context, worker *harness.Process) error {
 
 // processes returns the processes whose CPU time is measured while a worker runs.
 func (b *bench) processes(worker int) (processes, error) {
-	return newProcesses(worker, b.infra.PID, b.emitter.session())
+	return newProcesses(worker, b.infra.PID)
 }

@@ -11,6 +11,7 @@ import (
 // benchCase is one case of the report.
 type benchCase struct {
 	name    string // for -only
+	table   table
 	title   string // in the report
 	run     func(context.Context, *bench, program) (sample, error)
 	figures []figure
@@ -20,6 +21,23 @@ type benchCase struct {
 	once     bool     // runs once, after all rounds
 	dirty    bool     // leaves unfinished work: the next case gets new databases
 	onDemand bool     // runs only if -only names it
+}
+
+// table is a table of the report. Its name selects its cases with -only.
+type table string
+
+const (
+	tableClients   table = "clients"
+	tableWorkflows table = "workflows"
+)
+
+// title returns the heading of the table.
+func (t table) title() string {
+	return map[table]string{
+		tableClients: "As a client works: one commit per event, while deliveries are made",
+		tableWorkflows: "Relative to bare workflows: the events are committed in one transaction before the clock " +
+			"starts, except where a rate is given",
+	}[t]
 }
 
 // figure is one number of a case. key identifies it in the samples.
@@ -46,18 +64,15 @@ const (
 	keyMax     = "maxMs"
 )
 
-// bareName is the case to which all ratios refer, directly or through another case.
-const bareName = "bare"
+// Cases to which ratios refer, directly or through another case: limitName in the table of clients, bareName in that of
+// workflows.
+const (
+	limitName = "limit"
+	bareName  = "bare"
+)
 
 // distance is the delay in each direction between a worker and a remote Temporal.
 const distance = 15 * time.Millisecond
-
-// The latency goals apply to machines whose bare limit is at least bareFast per second. They grow linearly up to twice
-// as much at a bare limit of bareSlow.
-const (
-	bareFast = 200
-	bareSlow = 80
-)
 
 // saturatedFigures returns the figures of a run at full speed.
 func saturatedFigures(over string, rate, cpu goal) []figure {
@@ -66,6 +81,13 @@ func saturatedFigures(over string, rate, cpu goal) []figure {
 		{key: keyCPU, title: "CPU ms each", over: over, goal: cpu},
 		{key: keyDoubled, title: "repeated attempts", goal: atMost(0)},
 	}
+}
+
+// pacedFigures returns the figures of a run at a steady rate.
+func pacedFigures(p50, p99, cpu goal) []figure {
+	return append(latencyFigures(p50.onFastMachines(), p99.onFastMachines()),
+		figure{key: keyCPU, title: "CPU ms each", goal: cpu.onFastMachines()},
+		figure{key: keyBeyondIdle, title: "the same, without idle time"})
 }
 
 // latencyFigures returns the figures of the time from commit to arrival.
@@ -78,6 +100,60 @@ func latencyFigures(p50, p99 goal) []figure {
 
 // cases lists all cases in the order in which they run.
 func cases() []benchCase {
+	var all []benchCase
+	for _, t := range []struct {
+		table
+		cases []benchCase
+	}{{tableClients, clientCases()}, {tableWorkflows, workflowCases()}} {
+		for _, c := range t.cases {
+			c.table = t.table
+			all = append(all, c)
+		}
+	}
+	return all
+}
+
+// clientCases lists the cases in which clients commit events while deliveries are made.
+func clientCases() []benchCase {
+	commits := figure{key: keyCommits, title: "commits/s"}
+	return []benchCase{
+		{
+			name: limitName, title: "limit: the minimal sender, fan-out 1", shared: true,
+			run:     clientLoad{limit: true}.saturated,
+			figures: append(saturatedFigures("", goal{}, goal{}), commits),
+		}, {
+			name: "fan-out-1", title: "fan-out 1", run: clientLoad{}.saturated,
+			figures: append(saturatedFigures(limitName, atLeast(0.55), atMost(2)), commits),
+		}, {
+			name: "fan-out-10", title: "fan-out 10", run: clientLoad{fanOut: 10}.saturated, after: []string{limitName},
+			figures: append(saturatedFigures("", atLeast(1300).onFastMachines(), goal{}), commits),
+		}, {
+			name: "limit-20", title: "limit: 20 events/s", shared: true, run: clientLoad{limit: true, rate: 20}.paced,
+			figures: pacedFigures(goal{}, goal{}, goal{}),
+		}, {
+			name: "rate-20", title: "20 events/s", run: clientLoad{rate: 20}.paced, after: []string{limitName},
+			figures: append(pacedFigures(atMost(10), atMost(40), atMost(20)),
+				figure{key: keyCPU, title: "the same, beside the limit", over: "limit-20"}),
+		}, {
+			name: "rate-200", title: "200 events/s", run: clientLoad{rate: 200}.paced, after: []string{limitName},
+			figures: pacedFigures(atMost(20), atMost(70), goal{}),
+		}, {
+			name: "limit-500", title: "limit: 500 events/s", shared: true,
+			run:     clientLoad{limit: true, rate: 500}.paced,
+			figures: pacedFigures(goal{}, goal{}, goal{}),
+		}, {
+			name: "rate-500", title: "500 events/s", run: clientLoad{rate: 500}.paced, after: []string{limitName},
+			figures: pacedFigures(atMost(50), atMost(150), goal{}),
+		}, {
+			name: "isolation", title: "a healthy webhook beside one that hangs",
+			once: true, dirty: true, run: isolation,
+			figures: isolationFigures(),
+		},
+	}
+}
+
+// workflowCases lists the cases relative to bare workflows.
+func workflowCases() []benchCase {
 	return []benchCase{
 		{
 			name: bareName, title: "bare limit of the Temporal server", shared: true, run: bareLimit,
@@ -87,10 +163,7 @@ func cases() []benchCase {
 			figures: saturatedFigures(bareName, atLeast(0.85), goal{}),
 		}, {
 			name: "bursts", title: "bursts", run: load{}.run,
-			figures: saturatedFigures(bareName, atLeast(6), atMost(0.16)),
-		}, {
-			name: "fan-out", title: "bursts, fan-out 10", run: load{fanOut: 10}.run,
-			figures: saturatedFigures(bareName, atLeast(8), goal{}),
+			figures: saturatedFigures(bareName, atLeast(8), atMost(0.12)),
 		}, {
 			name: "strict-fan-out", title: "strict mode, fan-out 10", run: load{strict: true, fanOut: 10}.run,
 			figures: saturatedFigures("strict", atLeast(1), goal{}),
@@ -107,26 +180,9 @@ func cases() []benchCase {
 			run:     load{strict: true, delay: distance}.run,
 			figures: saturatedFigures("strict", atLeast(0.8), goal{}),
 		}, {
-			name: "latency", title: "commit to arrival of orders at a low rate",
-			run: latency, after: []string{bareName},
-			figures: latencyFigures(atMost(10).onFastMachines(), atMost(40).onFastMachines()),
-		}, {
 			name: "loaded-latency", title: "commit to arrival at 80 % of the burst capacity",
 			run: loadedLatency, after: []string{"bursts"},
 			figures: append(latencyFigures(goal{}, atMost(500)), figure{key: keyRate, title: "events/s"}),
-		}, {
-			name: "bare-low-rate", title: "bare workflows at a low rate, idle load subtracted",
-			shared: true, run: bareLowRate,
-			figures: []figure{
-				{key: keyCPU, title: "CPU ms each", over: bareName}, {key: keyIdle, title: "idle CPU ms/s"},
-			},
-		}, {
-			name: "low-rate", title: "deliveries at a low rate, idle load subtracted", run: lowRate,
-			figures: []figure{
-				{key: keyCPU, title: "CPU ms each", over: "strict", goal: atMost(1.2)},
-				{key: keyCPU, title: "the same, beside bare workflows", over: "bare-low-rate"},
-				{key: keyIdle, title: "idle CPU ms/s"},
-			},
 		}, {
 			name: "tenants", title: "a tenant with 100 webhooks beside a tenant with one", run: tenants,
 			figures: []figure{
@@ -147,10 +203,6 @@ func cases() []benchCase {
 				{key: "others", title: "others repeated", goal: atMost(0)},
 				{key: "lastS", title: "last repetition, s after the next worker's start"},
 			},
-		}, {
-			name: "isolation", title: "a healthy webhook beside one that hangs",
-			once: true, dirty: true, run: isolation,
-			figures: isolationFigures(),
 		}, {
 			name: "retries", title: "others' retries beside a neighbour whose retries hang",
 			once: true, dirty: true, run: retries,
@@ -178,22 +230,22 @@ func caseNames(onDemand bool) string {
 	return strings.Join(names, ", ")
 }
 
-// selectCases returns the cases of a comma-separated list with all cases that these need, in the
-// order of the table. An empty list selects all that do not run on demand only.
+// selectCases returns the cases of a comma-separated list of cases and tables with all cases that these need, in the
+// order in which they run. An empty list selects all that do not run on demand only, and so does a table.
 func selectCases(all []benchCase, only string) ([]benchCase, error) {
 	wanted := map[string]bool{}
 	for name := range strings.SplitSeq(only, ",") {
 		if name = strings.TrimSpace(name); name == "" {
 			continue
 		}
-		if !slices.ContainsFunc(all, func(c benchCase) bool { return c.name == name }) {
+		if !slices.ContainsFunc(all, func(c benchCase) bool { return c.name == name || c.table == table(name) }) {
 			return nil, fmt.Errorf("-only: unknown case %q; the cases are %s", name, caseNames(false))
 		}
 		wanted[name] = true
 	}
 	everything := len(wanted) == 0
 	for _, c := range slices.Backward(all) { // a case needs earlier ones only
-		if everything && !c.onDemand {
+		if (everything || wanted[string(c.table)]) && !c.onDemand {
 			wanted[c.name] = true
 		}
 		if !wanted[c.name] {

@@ -34,7 +34,8 @@ func TestSelectCases(t *testing.T) {
 	for only, want := range map[string]string{
 		"bare":                   "bare",
 		"strict":                 "bare,strict",
-		"low-rate":               "bare,strict,bare-low-rate,low-rate",
+		"rate-500":               "limit,rate-500",
+		"rate-20":                "limit,limit-20,rate-20",
 		"loaded-latency, remote": "bare,bursts,remote,loaded-latency",
 		"crash":                  "crash",
 	} {
@@ -50,6 +51,10 @@ func TestSelectCases(t *testing.T) {
 	}
 	if _, err := selectCases(cases(), "strict,unknown"); err == nil || !strings.Contains(err.Error(), `"unknown"`) {
 		t.Errorf("unknown case: got error %v, want one that names it", err)
+	}
+	clients, err := selectCases(cases(), "clients")
+	if err != nil || len(clients) != len(clientCases()) {
+		t.Errorf("table clients: got %s and error %v, want its cases", names(clients), err)
 	}
 	everything, err := selectCases(cases(), "")
 	if err != nil || names(everything)+","+caseNames(true) != strings.ReplaceAll(caseNames(false), ", ", ",") {
@@ -69,26 +74,28 @@ func TestGoals(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
 		goal    goal
-		bare    float64
+		limit   float64
 		figure  float64
 		reached bool
 		text    string
 	}{
-		{atLeast(6), 100, 6, true, "≥ 6"},
-		{atLeast(6), 100, 5.9, false, "≥ 6"},
-		{atMost(0.16), 100, 0.16, true, "≤ 0.16"},
-		{atMost(0.16), 100, 0.17, false, "≤ 0.16"},
-		{atMost(10).onFastMachines(), 290, 11, false, "≤ 10"},
-		{atMost(10).onFastMachines(), 200, 10, true, "≤ 10"},
-		{atMost(10).onFastMachines(), 140, 15, true, "≤ 15"},
-		{atMost(10).onFastMachines(), 80, 20, true, "≤ 20"},
-		{atMost(10).onFastMachines(), 40, 21, false, "≤ 20"},
+		{atLeast(6), 1000, 6, true, "≥ 6"},
+		{atLeast(6), 1000, 5.9, false, "≥ 6"},
+		{atMost(0.16), 1000, 0.16, true, "≤ 0.16"},
+		{atMost(0.16), 1000, 0.17, false, "≤ 0.16"},
+		{atMost(10).onFastMachines(), 1900, 11, false, "≤ 10"},
+		{atMost(10).onFastMachines(), 1500, 10, true, "≤ 10"},
+		{atMost(10).onFastMachines(), 1000, 15, true, "≤ 15"},
+		{atMost(10).onFastMachines(), 750, 20, true, "≤ 20"},
+		{atMost(10).onFastMachines(), 400, 21, false, "≤ 20"},
 		{atMost(10).onFastMachines(), 0, 11, false, "≤ 10"},
+		{atLeast(1200).onFastMachines(), 1500, 1199, false, "≥ 1200"},
+		{atLeast(1200).onFastMachines(), 1000, 800, true, "≥ 800"},
 	} {
-		goal := test.goal.on(test.bare)
+		goal := test.goal.on(test.limit)
 		if goal.String() != test.text || goal.reached(test.figure) != test.reached {
-			t.Errorf("%s with bare limit %v: figure %v reaches the goal: %v",
-				goal, test.bare, test.figure, goal.reached(test.figure))
+			t.Errorf("%s with limit %v: figure %v reaches the goal: %v",
+				goal, test.limit, test.figure, goal.reached(test.figure))
 		}
 	}
 }

@@ -3,9 +3,12 @@ package main
 import (
 	"errors"
 	"os"
+	"slices"
+	"strconv"
 	"strings"
 
 	processors "github.com/shirou/gopsutil/v4/cpu"
+	"github.com/shirou/gopsutil/v4/net"
 	"github.com/shirou/gopsutil/v4/process"
 )
 
@@ -13,49 +16,44 @@ import (
 type owner int
 
 const (
-	ownerService  owner = iota // the worker, or the bare worker
+	ownerService  owner = iota // the worker, the bare worker or the minimal sender
 	ownerSQL                   // PostgreSQL sessions of the service
+	ownerClients               // PostgreSQL sessions of the clients and of the emitter
 	ownerTemporal              // the Temporal server
 	ownerPostgres              // all other processes of PostgreSQL
-	ownerBench                 // this process: the receivers, the emitter and the proxies
-	ownerEmitter               // PostgreSQL session of the emitter
+	ownerBench                 // this process: the clients, the emitter, the receivers and the proxies
 	owners
 )
 
 // cpu is CPU time in milliseconds.
 type cpu struct {
 	Service  float64 `json:"service"`
-	SQL      float64 `json:"sql"` // of PostgreSQL for the service
+	SQL      float64 `json:"sql"`     // of PostgreSQL for the service
+	Clients  float64 `json:"clients"` // of PostgreSQL for the clients and the emitter
 	Temporal float64 `json:"temporal"`
 	Postgres float64 `json:"postgres"` // for Temporal, and its background processes
 
-	// Not part of the cost of deliveries.
-	Bench   float64 `json:"bench"`   // receivers, emitter, proxies
-	Emitter float64 `json:"emitter"` // of PostgreSQL for the emitter
+	Bench float64 `json:"bench"` // clients, emitter, receivers and proxies; not part of the cost of deliveries
 }
 
 // counted is the explanation of the counted processes in the report.
-const counted = "CPU ms each: the worker, its PostgreSQL sessions, the Temporal server and all other PostgreSQL\n" +
-	"processes, from the commit of the events until all of them are idle again. Not counted: the receivers,\n" +
-	"the emitter and the proxies (bench) and the emitter's PostgreSQL session. No API runs."
+const counted = "Counted: the worker or the minimal sender, the Temporal server and all PostgreSQL processes, from\n" +
+	"the first commit until all of them are idle again; at a steady rate, during the measurement. The events of the\n" +
+	"table of workflows are written before. Not counted: the program of clients, receivers and proxies. No API runs."
 
 // sum returns the CPU time of all counted processes.
-func (c cpu) sum() float64 { return c.Service + c.SQL + c.Temporal + c.Postgres }
+func (c cpu) sum() float64 { return c.Service + c.SQL + c.Clients + c.Temporal + c.Postgres }
 
 // own returns the CPU time that Comanda adds to that of a worker with bare workflows.
 func (c cpu) own(bare cpu) float64 { return c.Service - bare.Service + c.SQL }
 
-// plus returns the sum of c and another time multiplied by a factor.
-func (c cpu) plus(other cpu, factor float64) cpu {
+// times returns c multiplied by a factor.
+func (c cpu) times(factor float64) cpu {
 	return cpu{
-		Service: c.Service + factor*other.Service, SQL: c.SQL + factor*other.SQL,
-		Temporal: c.Temporal + factor*other.Temporal, Postgres: c.Postgres + factor*other.Postgres,
-		Bench: c.Bench + factor*other.Bench, Emitter: c.Emitter + factor*other.Emitter,
+		Service: factor * c.Service, SQL: factor * c.SQL, Clients: factor * c.Clients,
+		Temporal: factor * c.Temporal, Postgres: factor * c.Postgres, Bench: factor * c.Bench,
 	}
 }
-
-// times returns c multiplied by a factor.
-func (c cpu) times(factor float64) cpu { return cpu{}.plus(c, factor) }
 
 // serviceRole is the login role of the service. The titles of PostgreSQL's processes contain it.
 const serviceRole = "comanda"
@@ -72,14 +70,13 @@ type clock struct {
 type processes struct {
 	single     map[*process.Process]owner
 	postmaster *process.Process
-	emitter    int           // PostgreSQL's session of the emitter
 	sessions   map[int]owner // owners of PostgreSQL's processes, as far as known
 }
 
 // newProcesses finds the processes: the worker or the bare worker, and the infrastructure, which
 // holds Temporal and whose child is PostgreSQL's postmaster.
-func newProcesses(service, infra, emitter int) (processes, error) {
-	p := processes{single: map[*process.Process]owner{}, emitter: emitter, sessions: map[int]owner{}}
+func newProcesses(service, infra int) (processes, error) {
+	p := processes{single: map[*process.Process]owner{}, sessions: map[int]owner{}}
 	for id, whose := range map[int]owner{service: ownerService, infra: ownerTemporal, os.Getpid(): ownerBench} {
 		one, err := process.NewProcess(int32(id))
 		if err != nil {
@@ -125,7 +122,11 @@ func (p processes) clocks() (clocks, error) {
 		if err != nil { // it has ended
 			continue
 		}
-		c[int(each.Pid)] = clock{p.ownerOf(each), milliseconds(times)}
+		whose, err := p.ownerOf(each)
+		if err != nil {
+			return c, err
+		}
+		c[int(each.Pid)] = clock{whose, milliseconds(times)}
 	}
 	ended, err := endedChildren(int(p.postmaster.Pid))
 	c[-int(p.postmaster.Pid)] = clock{ownerPostgres, ended}
@@ -133,23 +134,42 @@ func (p processes) clocks() (clocks, error) {
 }
 
 // ownerOf returns the owner of one of PostgreSQL's processes.
-func (p processes) ownerOf(one *process.Process) owner {
+func (p processes) ownerOf(one *process.Process) (owner, error) {
 	id := int(one.Pid)
 	if known, ok := p.sessions[id]; ok {
-		return known
+		return known, nil
+	}
+	title, _ := one.Cmdline()
+	if !strings.HasPrefix(title, "postgres: ") { // it has ended, or it has no title yet
+		return ownerPostgres, nil
 	}
 	whose := ownerPostgres
-	title, err := one.Cmdline()
-	switch {
-	case id == p.emitter:
-		whose = ownerEmitter
-	case err == nil && strings.HasPrefix(title, "postgres: "+serviceRole+" "):
+	if strings.HasPrefix(title, "postgres: "+serviceRole+" ") {
+		ours, err := isOurs(title)
+		if err != nil {
+			return whose, err
+		}
 		whose = ownerSQL
+		if ours {
+			whose = ownerClients
+		}
 	}
-	if strings.HasPrefix(title, "postgres: ") { // a new process has no title yet
-		p.sessions[id] = whose
+	p.sessions[id] = whose
+	return whose, nil
+}
+
+// isOurs reports whether the title of a PostgreSQL session names a port of this process, which uses the same login role
+// as the service. A title is like "postgres: comanda comanda 127.0.0.1(38472) idle".
+func isOurs(title string) (bool, error) {
+	_, rest, _ := strings.Cut(title, "(")
+	port, _, found := strings.Cut(rest, ")")
+	if !found {
+		return false, nil
 	}
-	return whose
+	ours, err := net.ConnectionsPid("tcp", int32(os.Getpid()))
+	return slices.ContainsFunc(ours, func(c net.ConnectionStat) bool {
+		return strconv.Itoa(int(c.Laddr.Port)) == port
+	}), err
 }
 
 func milliseconds(t *processors.TimesStat) float64 { return 1000 * (t.User + t.System) }
@@ -166,7 +186,7 @@ func (c clocks) since(before clocks) cpu {
 		}
 	}
 	return cpu{
-		Service: spent[ownerService], SQL: spent[ownerSQL], Temporal: spent[ownerTemporal],
-		Postgres: spent[ownerPostgres], Bench: spent[ownerBench], Emitter: spent[ownerEmitter],
+		Service: spent[ownerService], SQL: spent[ownerSQL], Clients: spent[ownerClients],
+		Temporal: spent[ownerTemporal], Postgres: spent[ownerPostgres], Bench: spent[ownerBench],
 	}
 }

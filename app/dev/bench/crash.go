@@ -68,7 +68,7 @@ func (s *stage) repeated(inFlight []event, started time.Time) map[string]float64
 	again, last := 0, 0.0
 	for _, e := range inFlight {
 		for _, w := range e.to.webhooks {
-			if times := s.arrivals.of(delivery{e.order, w.number}); len(times) > 1 {
+			if times := s.arrivals.of(delivery{e.subject, w.number}); len(times) > 1 {
 				again += len(times) - 1
 				last = max(last, times[len(times)-1].Sub(started).Seconds())
 			}

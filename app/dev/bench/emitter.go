@@ -42,9 +42,6 @@ func (e *emitter) close() {
 	e.conn.Close(ctx)
 }
 
-// session returns the process id of the emitter's session.
-func (e *emitter) session() int { return int(e.conn.PgConn().PID()) }
-
 // scan runs a query that returns one value.
 func (e *emitter) scan(ctx context.Context, value any, query string, args ...any) error {
 	e.lock.Lock()
@@ -54,23 +51,23 @@ func (e *emitter) scan(ctx context.Context, value any, query string, args ...any
 
 // event is an event to commit.
 type event struct {
-	order app.OrderID
-	to    *tenant
+	subject string
+	to      *tenant
 	app.Event
 }
 
 // sent is a committed event.
 type sent struct {
-	order app.OrderID
-	to    *tenant
-	at    time.Time // of the commit
+	subject string
+	to      *tenant
+	at      time.Time // of the commit
 }
 
 // deliveries returns the deliveries of an event.
 func (s sent) deliveries() []delivery {
 	all := make([]delivery, len(s.to.webhooks))
 	for i, w := range s.to.webhooks {
-		all[i] = delivery{s.order, w.number}
+		all[i] = delivery{s.subject, w.number}
 	}
 	return all
 }
@@ -94,8 +91,8 @@ func newEvents(of []*tenant, n int) []event {
 
 func newEvent(of *tenant) event {
 	now := time.Now()
-	order := app.NewID[app.OrderID](now)
-	data := map[string]string{"id": string(order), "note": strings.Repeat(".", noteSize)}
+	order := string(app.NewID[app.OrderID](now))
+	data := map[string]string{"id": order, "note": strings.Repeat(".", noteSize)}
 	made, err := app.NewEvent(app.EventOrderCreated, of.store, now, data)
 	if err != nil {
 		panic(err) // a map of strings can be encoded
@@ -146,16 +143,4 @@ func insert(ctx context.Context, tx pgx.Tx, events []event) error {
 		FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) AS e (id, store, body, at)`,
 		app.EventOrderCreated, ids, stores, bodies, at)
 	return err
-}
-
-// place places an order of a tenant, as a client would.
-func (b *bench) place(ctx context.Context, t *tenant) (sent, error) {
-	now := time.Now()
-	order, err := b.db.PlaceOrder(ctx, now, t.store, app.NewOrder{
-		Items:           []app.NewOrderItem{{ProductID: t.product, Quantity: 2}},
-		FulfillmentType: app.FulfillmentPickup, Source: app.SourceAPI,
-		Guest:       app.OrderCustomer{Name: "Ada", Email: string(app.NewID[app.CustomerID](now)) + "@example.com"},
-		StoreViewID: t.view,
-	}, nil)
-	return sent{order.ID, t, time.Now()}, err
 }

@@ -57,8 +57,8 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	defer worker.Kill()
-	orders := s.orders(ctx, float64(b.rate), healthy)
-	defer orders.cancel()
+	clients := s.clients(ctx, float64(b.rate), healthy)
+	defer clients.cancel()
 	if err := pause(ctx, streamLead); err != nil {
 		return sample{}, err
 	}
@@ -74,7 +74,7 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 		}
 	}
 	instants = append(instants, time.Now())
-	events, err := orders.stop()
+	events, err := clients.stop()
 	if err != nil {
 		return sample{}, err
 	}

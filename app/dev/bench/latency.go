@@ -16,9 +16,6 @@ const (
 	coldEvents = 50
 )
 
-// keyIdle is the CPU time of idle processes in ms per second.
-const keyIdle = "idleMsPerSecond"
-
 // distribution is the distribution of times from commit to arrival, in milliseconds.
 type distribution struct {
 	Count         int
@@ -44,137 +41,82 @@ func (s *stage) delaysOf(events []sent, from, to time.Time) (distribution, error
 	return distributionOf(ms), nil
 }
 
-// steady measures the latency of a stream for the duration of -pace, and returns its events.
-func (s *stage) steady(ctx context.Context, worker *harness.Process, events *stream) (distribution, error) {
+// steady measures a stream for the duration of -pace: the time from commit to arrival, and the CPU time of all
+// processes per delivery.
+func (s *stage) steady(ctx context.Context, worker *harness.Process, p processes, events *stream) (sample, error) {
 	defer events.cancel()
 	if err := pause(ctx, streamLead); err != nil {
-		return distribution{}, err
+		return sample{}, err
 	}
 	from := time.Now()
-	if err := pause(ctx, s.b.pace); err != nil {
-		return distribution{}, err
-	}
-	all, err := events.stop()
-	if err != nil {
-		return distribution{}, err
-	}
-	if _, err := s.arrivals.await(ctx, worker, deliveriesIn(all)); err != nil {
-		return distribution{}, err
-	}
-	return s.delaysOf(all, from, time.Now())
-}
-
-// latency measures orders at a low rate.
-func latency(ctx context.Context, b *bench, p program) (sample, error) {
-	s, err := b.spread(ctx, 1, all(accept))
-	if err != nil {
-		return sample{}, err
-	}
-	defer s.close()
-	worker, err := b.startWorker(ctx, p, false, nil)
-	if err != nil {
-		return sample{}, err
-	}
-	defer worker.Kill()
-	if _, err := s.warmUp(ctx, worker, coldEvents); err != nil {
-		return sample{}, err
-	}
-	d, err := s.steady(ctx, worker, s.orders(ctx, float64(b.rate), s.tenants))
-	if err != nil {
-		return sample{}, err
-	}
-	return sample{values: d.values()}, stopWorker(ctx, worker)
-}
-
-// loadedLatency measures events at loadedShare of the program's burst capacity, as measured in this round if possible.
-func loadedLatency(ctx context.Context, b *bench, p program) (sample, error) {
-	s, err := b.spread(ctx, 1, all(accept))
-	if err != nil {
-		return sample{}, err
-	}
-	defer s.close()
-	worker, err := b.startWorker(ctx, p, false, nil)
-	if err != nil {
-		return sample{}, err
-	}
-	defer worker.Kill()
-	capacity, ok := b.results.median("bursts", p.name, keyRate)
-	if !ok {
-		return sample{}, errors.New("the burst capacity is not known")
-	}
-	rate := loadedShare * capacity
-	if _, err := s.warmUp(ctx, worker, max(int(rate), coldEvents)); err != nil {
-		return sample{}, err
-	}
-	d, err := s.steady(ctx, worker, s.emit(ctx, rate, s.tenants))
-	if err != nil {
-		return sample{}, err
-	}
-	values := d.values()
-	values[keyRate] = rate
-	return sample{values: values}, stopWorker(ctx, worker)
-}
-
-// lowRate measures the CPU time per delivery at a low rate, without the CPU time of idle processes.
-func lowRate(ctx context.Context, b *bench, p program) (sample, error) {
-	s, err := b.spread(ctx, 1, all(accept))
-	if err != nil {
-		return sample{}, err
-	}
-	defer s.close()
-	worker, err := b.startWorker(ctx, p, false, nil)
-	if err != nil {
-		return sample{}, err
-	}
-	defer worker.Kill()
-	processes, err := s.warmUp(ctx, worker, coldEvents)
-	if err != nil {
-		return sample{}, err
-	}
-	result, err := processes.beyondIdle(ctx, b.pace, func() (int, error) {
-		events := s.emit(ctx, float64(b.rate), s.tenants)
-		defer events.cancel()
-		if err := pause(ctx, b.pace); err != nil {
-			return 0, err
-		}
-		all, err := events.stop()
-		if err != nil {
-			return 0, err
-		}
-		_, err = s.arrivals.await(ctx, worker, deliveriesIn(all))
-		return deliveriesIn(all), err
-	})
-	if err != nil {
-		return sample{}, err
-	}
-	return result, stopWorker(ctx, worker)
-}
-
-// beyondIdle measures the CPU time of each unit of work, without the CPU time of the idle processes, which it measures
-// before for the given duration. work returns the number of units.
-func (p processes) beyondIdle(ctx context.Context, d time.Duration, work func() (int, error)) (sample, error) {
-	quiet, err := p.clocks()
-	if err != nil {
-		return sample{}, err
-	}
-	began := time.Now()
-	if err := pause(ctx, d); err != nil {
-		return sample{}, err
-	}
 	before, err := p.clocks()
 	if err != nil {
 		return sample{}, err
 	}
-	idle := before.since(quiet).times(1 / time.Since(began).Seconds())
-	began = time.Now()
-	n, err := work()
+	if err := pause(ctx, s.b.pace); err != nil {
+		return sample{}, err
+	}
+	after, err := p.clocks()
 	if err != nil {
 		return sample{}, err
 	}
-	after, err := settle(ctx, p)
+	to := time.Now()
+	all, err := events.stop()
 	if err != nil {
 		return sample{}, err
 	}
-	each := after.since(before).plus(idle, -time.Since(began).Seconds()).times(1 / float64(n))
-	return sample{values: map[string]float64{keyCPU: each.sum(), keyIdle: idle.sum()}, cpu: &each}, nil
+	if _, err := s.arrivals.await(ctx, worker, deliveriesIn(all)); err != nil {
+		return sample{}, err
+	}
+	d, err := s.delaysOf(all, from, to)
+	if err != nil {
+		return sample{}, err
+	}
+	each := after.since(before).times(1 / float64(d.Count))
+	values := d.values()
+	values[keyCPU] = each.sum()
+	return sample{values: values, cpu: &each}, nil
+}
+
+// loadedLatency measures events at loadedShare of the program's burst capacity, as measured in this round if possible.
+func loadedLatency(ctx context.Context, b *bench, measured program) (sample, error) {
+	s, err := b.spread(ctx, 1, all(accept))
+	if err != nil {
+		return sample{}, err
+	}
+	defer s.close()
+	worker, err := b.startWorker(ctx, measured, false, nil)
+	if err != nil {
+		return sample{}, err
+	}
+	defer worker.Kill()
+	capacity, ok := b.results.median("bursts", measured.name, keyRate)
+	if !ok {
+		return sample{}, errors.New("the burst capacity is not known")
+	}
+	rate := loadedShare * capacity
+	p, err := s.warmUp(ctx, worker, max(int(rate), coldEvents))
+	if err != nil {
+		return sample{}, err
+	}
+	result, err := s.steady(ctx, worker, p, s.emit(ctx, rate, s.tenants))
+	if err != nil {
+		return sample{}, err
+	}
+	result.values[keyRate] = rate
+	return result, stopWorker(ctx, worker)
+}
+
+// idle measures the CPU time of idle processes in milliseconds per second, for the given duration.
+func (p processes) idle(ctx context.Context, d time.Duration) (float64, error) {
+	before, err := p.clocks()
+	if err != nil {
+		return 0, err
+	}
+	began := time.Now()
+	if err := pause(ctx, d); err != nil {
+		return 0, err
+	}
+	after, err := p.clocks()
+	return after.since(before).sum() / time.Since(began).Seconds(), err
 }

@@ -1,5 +1,6 @@
-// Program bench measures deliveries with the real programs. In the same run it measures the bare limit of the same
-// Temporal server: eagerly started workflows with one empty local activity each.
+// Program bench measures deliveries with the real programs. In the same run, it measures two limits of the same
+// machine: a minimal sender without workflows on the same PostgreSQL server, and bare workflows of the same Temporal
+// server, which are started eagerly and have one empty local activity each.
 package main
 
 import (
@@ -87,7 +88,7 @@ func main() {
 		"`deliveries` per round of the bare and strict runs; bursts get six times as many")
 	flag.IntVar(&o.rounds, "rounds", 3, "rounds; the report shows medians")
 	flag.IntVar(&o.stores, "stores", 10, "stores among which the events are spread")
-	flag.IntVar(&o.rate, "rate", 20, "events per second of the cases at a low rate")
+	flag.IntVar(&o.rate, "rate", 20, "events per second of healthy webhooks beside failures")
 	flag.DurationVar(&o.pace, "pace", 20*time.Second, "`duration` of each measurement at a steady rate")
 	flag.IntVar(&o.inFlight, "in-flight", 100, "`attempts` in flight when a worker is killed")
 	flag.IntVar(&o.neighbours, "neighbours", 1000, "`deliveries` to a receiver that hangs, beside a healthy one")
@@ -95,8 +96,9 @@ func main() {
 	flag.IntVar(&o.retryRate, "retry-rate", 40, "retries of that neighbour per second")
 	flag.IntVar(&o.scale, "scale", 100_000, "`deliveries` that wait for a retry or a replay in the case scale")
 	flag.DurationVar(&o.within, "within", 2*time.Hour, "`duration` after which scale adds no more deliveries")
-	flag.StringVar(&o.only, "only", "", "`cases` to run, separated by commas, with those that they need: "+
-		caseNames(false)+"; default: all except "+caseNames(true))
+	flag.StringVar(&o.only, "only", "", "`cases` or tables to run, separated by commas, with those that they need: "+
+		caseNames(false)+"; tables: "+string(tableClients)+", "+string(tableWorkflows)+"; default: all except "+
+		caseNames(true))
 	flag.StringVar(&o.against, "against", "", "`program`: a comanda of another version, measured as a second baseline")
 	flag.StringVar(&o.profile, "profile", "", "`file` for a CPU profile of the worker in the last saturated run")
 	flag.IntVar(&o.visibilityRPS, "visibility-rps", 0,
@@ -105,6 +107,7 @@ func main() {
 	flag.BoolVar(&o.json, "json", false, "print the report as JSON")
 	quick := flag.Bool("quick", false, "use tiny sizes to check that the cases work; other flags override them")
 	bare := flag.String("bare", "", "internal: run bare workflows on the Temporal server at this `address`")
+	minimal := flag.Bool("minimal", false, "internal: run the minimal sender with the environment of a worker")
 	flag.Parse()
 
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -117,9 +120,11 @@ func main() {
 	case err != nil:
 	case *bare != "":
 		err = runBare(ctx, *bare, os.Stdin, os.Stdout)
+	case *minimal:
+		err = runMinimal(ctx)
 	default:
 		debug.SetGCPercent(gcPercent)
-		runtime.GOMAXPROCS(1) // enough for the receivers and the emitter, without threads that wake each other
+		runtime.GOMAXPROCS(1) // enough for the clients and the receivers, without threads that wake each other
 		err = run(ctx, o, os.Stdout, os.Stderr)
 	}
 	if err != nil {

@@ -14,15 +14,13 @@ import (
 	"sync"
 	"sync/atomic"
 	"time"
-
-	"github.com/comanda-dev/comanda/app"
 )
 
 // receiver is an HTTPS server that records arrivals and responds immediately, except while it hangs.
 // The path of a webhook is its number.
 //
 // It shares the processors with the measured programs, so it must be cheap: it reads only the form of request that
-// Comanda sends, and finds the order in the body without decoding it.
+// the senders make, and finds the subject of the event in the body without decoding it.
 type receiver struct {
 	listener net.Listener
 	arrivals *arrivals
@@ -105,8 +103,8 @@ func (r *receiver) serve(conn net.Conn) {
 			return
 		}
 		status := http.StatusBadRequest
-		if order, found := orderIn(body); found {
-			status = r.respond(r.arrivals.record(delivery{order, webhook}, time.Now()))
+		if subject, found := subjectIn(body); found {
+			status = r.respond(r.arrivals.record(delivery{subject, webhook}, time.Now()))
 			<-*r.hang.Load()
 		}
 		if _, err := fmt.Fprintf(conn, "HTTP/1.1 %d \r\nContent-Length: 0\r\n\r\n", status); err != nil {
@@ -115,7 +113,7 @@ func (r *receiver) serve(conn net.Conn) {
 	}
 }
 
-var errRequest = errors.New("not a request of Comanda")
+var errRequest = errors.New("not a request of a sender")
 
 // readHead reads a request up to its body: the number in its path and the length of its body.
 func readHead(in *bufio.Reader) (webhook, length int, err error) {
@@ -144,14 +142,11 @@ func readHead(in *bufio.Reader) (webhook, length int, err error) {
 	}
 }
 
-// orderIn returns the first order id in a body.
-func orderIn(body []byte) (app.OrderID, bool) {
-	const prefix, length = "ord_", len("ord_") + 32
-	i := bytes.Index(body, []byte(prefix))
-	if i < 0 || len(body) < i+length {
-		return "", false
-	}
-	return app.OrderID(body[i : i+length]), true
+// subjectIn returns the id of the object of an event's body.
+func subjectIn(body []byte) (string, bool) {
+	_, rest, _ := bytes.Cut(body, []byte(`"data":{"id":"`))
+	id, _, found := bytes.Cut(rest, []byte{'"'})
+	return string(id), found
 }
 
 // hold makes the receiver hang: requests get no response until release.

@@ -52,13 +52,13 @@ func TestReceiver(t *testing.T) {
 			t.Errorf("attempt %d: got status %d, want %d", i+1, got, want)
 		}
 	}
-	if got := post(7, "no order"); got != http.StatusBadRequest {
-		t.Errorf("body without an order: got status %d, want 400", got)
+	if got := post(7, "no event"); got != http.StatusBadRequest {
+		t.Errorf("body without an object: got status %d, want 400", got)
 	}
 	r.hold()
 	responded := make(chan int)
 	go func() { responded <- post(8, string(made.Body)) }()
-	for len(log.of(delivery{made.order, 8})) == 0 {
+	for len(log.of(delivery{made.subject, 8})) == 0 {
 		if err := pause(t.Context(), time.Millisecond); err != nil {
 			t.Fatal(err)
 		}
@@ -72,7 +72,7 @@ func TestReceiver(t *testing.T) {
 	if got := <-responded; got != http.StatusServiceUnavailable {
 		t.Errorf("after the release: got status %d, want 503", got)
 	}
-	if first := len(log.of(delivery{made.order, 7})); first != 2 || log.beyond(1) != 1 {
+	if first := len(log.of(delivery{made.subject, 7})); first != 2 || log.beyond(1) != 1 {
 		t.Errorf("got %d recorded attempts, %d repeated; want 2", first, log.beyond(1))
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"io"
 	"slices"
 	"strings"
-	"text/tabwriter"
 	"time"
 )
 
@@ -25,6 +24,7 @@ type report struct {
 // caseReport is the result of one case with one program.
 type caseReport struct {
 	Name    string         `json:"name"`
+	Table   table          `json:"table"`
 	Title   string         `json:"title"`
 	Program string         `json:"program,omitempty"` // "" = the only program, or independent of it
 	Figures []figureReport `json:"figures"`
@@ -60,13 +60,13 @@ func newReport(b *bench, selected []benchCase, r results) report {
 	for _, failure := range r.failures {
 		out.Failures = append(out.Failures, failure.Error())
 	}
-	bare, _ := r.median(bareName, "", keyRate)
+	limit, _ := r.median(limitName, "", keyRate)
 	for _, c := range selected {
 		for _, p := range b.programs {
 			if len(r.of(c.name, p.name)) == 0 || c.shared && p.name != b.programs[0].name {
 				continue
 			}
-			one := newCaseReport(c, p, r, bare)
+			one := newCaseReport(c, p, r, limit)
 			if one.Program = p.name; c.shared || len(b.programs) == 1 {
 				one.Program = ""
 			}
@@ -76,8 +76,8 @@ func newReport(b *bench, selected []benchCase, r results) report {
 	return out
 }
 
-func newCaseReport(c benchCase, p program, r results, bare float64) caseReport {
-	one := caseReport{Name: c.name, Title: c.title}
+func newCaseReport(c benchCase, p program, r results, limit float64) caseReport {
+	one := caseReport{Name: c.name, Table: c.table, Title: c.title}
 	for _, f := range c.figures {
 		rounds := r.rounds(c.name, p.name, f.key)
 		figure := figureReport{Name: f.key, Title: f.title, Value: median(rounds), Rounds: rounds}
@@ -86,7 +86,7 @@ func newCaseReport(c benchCase, p program, r results, bare float64) caseReport {
 			figure.Over, figure.Ratio = f.over, median(ratios)
 			judged = figure.Ratio
 		}
-		if goal := f.goal.on(bare); goal.set {
+		if goal := f.goal.on(limit); goal.set {
 			reached := goal.reached(judged)
 			figure.Target, figure.Reached = goal.String(), &reached
 		}
@@ -112,29 +112,31 @@ func (c caseReport) title() string {
 	return c.Title + " (" + c.Program + ")"
 }
 
+// print prints the report as Markdown.
 func (r report) print(out io.Writer) error {
-	fmt.Fprintf(out, "%s, %s, %d cores, %.0f GiB, %s, load %.2f at the start\n", r.Date.Format(time.DateTime),
+	fmt.Fprintf(out, "%s, %s, %d cores, %.0f GiB, %s, load %.2f at the start.\n", r.Date.Format(time.DateTime),
 		cmp.Or(r.Machine.CPU, "unknown CPU"), r.Machine.Cores, r.Machine.Memory, r.Machine.System, r.Machine.Load)
 	v := r.Versions
-	fmt.Fprintf(out, "Comanda %s, %s, PostgreSQL %s, Temporal server %s, Temporal SDK %s\n",
+	fmt.Fprintf(out, "Comanda %s, %s, PostgreSQL %s, Temporal server %s, Temporal SDK %s.\n",
 		v.Comanda, v.Go, v.PostgreSQL, v.TemporalServer, v.TemporalSDK)
 	if v.Previous != "" {
-		fmt.Fprintf(out, "Previous: Comanda %s\n", v.Previous)
+		fmt.Fprintf(out, "Previous: Comanda %s.\n", v.Previous)
 	}
-	fmt.Fprintf(out, "Medians of %d rounds.\n", r.Rounds)
+	fmt.Fprintf(out, "Medians of %d rounds, with their range.\n", r.Rounds)
 	for _, note := range r.Notes {
 		fmt.Fprintln(out, note)
 	}
-	fmt.Fprintln(out)
-	if err := r.printFigures(out); err != nil {
-		return err
+	for _, t := range []table{tableClients, tableWorkflows} {
+		if err := r.printTable(out, t); err != nil {
+			return err
+		}
 	}
 	if err := r.printCPU(out); err != nil {
 		return err
 	}
 	for _, c := range r.Cases {
 		if c.Scale != nil {
-			fmt.Fprintf(out, "\n%s\n", c.title())
+			fmt.Fprintf(out, "\n### %s\n\n", c.title())
 			if err := c.Scale.print(out); err != nil {
 				return err
 			}
@@ -143,26 +145,34 @@ func (r report) print(out io.Writer) error {
 	return nil
 }
 
-func (r report) printFigures(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', 0)
-	fmt.Fprintln(w, "\tmedian\trange\tratio\ttarget\treached")
+// printTable prints the figures of the cases of a table.
+func (r report) printTable(out io.Writer, t table) error {
+	m := newMarkdown("case", "figure", "median", "range", "ratio", "target", "reached")
 	for _, c := range r.Cases {
-		fmt.Fprintf(w, "%s\t\t\t\t\t\n", c.title())
+		title := c.title()
 		for _, f := range c.Figures {
+			if c.Table != t {
+				continue
+			}
 			spread, ratio, reached := "", "", ""
 			if len(f.Rounds) > 1 {
-				spread = number(slices.Min(f.Rounds)) + "–" + number(slices.Max(f.Rounds))
+				spread = number(slices.Min(f.Rounds)) + " to " + number(slices.Max(f.Rounds))
 			}
 			if f.Over != "" {
 				ratio = fmt.Sprintf("%.2f × %s", f.Ratio, f.Over)
 			}
 			if f.Reached != nil {
-				reached = map[bool]string{true: "yes", false: "NO"}[*f.Reached]
+				reached = map[bool]string{true: "yes", false: "**no**"}[*f.Reached]
 			}
-			fmt.Fprintf(w, "  %s\t%s\t%s\t%s\t%s\t%s\n", f.Title, number(f.Value), spread, ratio, f.Target, reached)
+			m.add(title, f.Title, number(f.Value), spread, ratio, f.Target, reached)
+			title = "" // only in the first row of the case
 		}
 	}
-	return w.Flush()
+	if len(m.rows) == 1 {
+		return nil
+	}
+	fmt.Fprintf(out, "\n### %s\n\n", t.title())
+	return m.print(out)
 }
 
 // number formats a figure with about three digits.
@@ -178,25 +188,26 @@ func number(value float64) string {
 
 // printCPU prints the CPU time by process.
 func (r report) printCPU(out io.Writer) error {
-	measured := slices.DeleteFunc(slices.Clone(r.Cases), func(c caseReport) bool { return c.CPU == nil })
-	if len(measured) == 0 {
-		return nil
-	}
-	fmt.Fprintln(out)
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "CPU ms each\tservice\tits SQL\tTemporal\tPostgreSQL else\tsum\tComanda's own\t"+
-		"not counted: bench\tits SQL\t")
-	for _, c := range measured {
+	m := newMarkdown("case", "sum", "service", "its SQL", "clients' SQL", "Temporal", "PostgreSQL else",
+		"Comanda's own", "not counted: bench")
+	for _, c := range r.Cases {
+		if c.CPU == nil {
+			continue
+		}
 		own := ""
 		if c.own != 0 {
-			own = fmt.Sprintf("%.2f", c.own)
+			own = number(c.own)
 		}
-		fmt.Fprintf(w, "%s\t%.2f\t%.2f\t%.2f\t%.2f\t%.2f\t%s\t%.2f\t%.2f\t\n", c.title(), c.CPU.Service, c.CPU.SQL,
-			c.CPU.Temporal, c.CPU.Postgres, c.CPU.sum(), own, c.CPU.Bench, c.CPU.Emitter)
+		m.add(c.title(), number(c.CPU.sum()), number(c.CPU.Service), number(c.CPU.SQL), number(c.CPU.Clients),
+			number(c.CPU.Temporal), number(c.CPU.Postgres), own, number(c.CPU.Bench))
 	}
-	if err := w.Flush(); err != nil {
+	if len(m.rows) == 1 {
+		return nil
+	}
+	fmt.Fprintf(out, "\n### CPU ms per delivery\n\n")
+	if err := m.print(out); err != nil {
 		return err
 	}
-	_, err := fmt.Fprintln(out, counted)
+	_, err := fmt.Fprintln(out, "\n"+counted)
 	return err
 }

@@ -86,8 +86,8 @@ func (r results) cpu(name, program string) (c cpu, ok bool) {
 		SQL:      by(func(c cpu) float64 { return c.SQL }),
 		Temporal: by(func(c cpu) float64 { return c.Temporal }),
 		Postgres: by(func(c cpu) float64 { return c.Postgres }),
+		Clients:  by(func(c cpu) float64 { return c.Clients }),
 		Bench:    by(func(c cpu) float64 { return c.Bench }),
-		Emitter:  by(func(c cpu) float64 { return c.Emitter }),
 	}, true
 }
 

@@ -112,7 +112,7 @@ func (s *stage) healthy(events []event) (n int, last time.Time) {
 		}
 		for _, w := range e.to.webhooks {
 			n++
-			if at := s.arrivals.of(delivery{e.order, w.number})[0]; at.After(last) {
+			if at := s.arrivals.of(delivery{e.subject, w.number})[0]; at.After(last) {
 				last = at
 			}
 		}

@@ -4,7 +4,7 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"text/tabwriter"
+	"strconv"
 	"time"
 
 	"github.com/shirou/gopsutil/v4/process"
@@ -71,16 +71,20 @@ func scaled(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	defer worker.Kill()
-	d, err := healthy.steady(ctx, worker, healthy.orders(ctx, float64(b.rate), healthy.tenants))
+	processes, err := b.processes(worker.PID)
 	if err != nil {
 		return sample{}, err
 	}
-	values := d.values()
-	if values["restartedMiB"], err = memory(worker.PID); err != nil {
+	arrival, err := healthy.steady(ctx, worker, processes, healthy.clients(ctx, float64(b.rate), healthy.tenants))
+	if err != nil {
+		return sample{}, err
+	}
+	if arrival.values["restartedMiB"], err = memory(worker.PID); err != nil {
 		return sample{}, err
 	}
 	result.Queries, err = b.queries(ctx, s.tenants[0], result.Steps[len(result.Steps)-1].Waiting)
-	return sample{values: values, scale: result}, err
+	arrival.scale = result
+	return arrival, err
 }
 
 // makeWait makes n deliveries of all tenants fail, in steps, until they have a status or the time is up.
@@ -200,16 +204,19 @@ func memory(pid int) (float64, error) {
 }
 
 func (s *scale) print(out io.Writer) error {
-	w := tabwriter.NewWriter(out, 0, 0, 2, ' ', tabwriter.AlignRight)
-	fmt.Fprintln(w, "\t\tCPU ms each:\t\t\t\tMiB:\t\t")
-	fmt.Fprintln(w, "waiting\tafter s\tservice\tits SQL\tTemporal\tPostgreSQL else\tworker\tTemporal\t")
+	m := newMarkdown("waiting", "after s", "CPU ms each: service", "its SQL", "Temporal", "PostgreSQL else",
+		"MiB: worker", "Temporal")
 	for _, step := range s.Steps {
-		fmt.Fprintf(w, "%d\t%.0f\t%.2f\t%.2f\t%.2f\t%.2f\t%.0f\t%.0f\t\n", step.Waiting, step.Seconds,
-			step.CPU.Service, step.CPU.SQL, step.CPU.Temporal, step.CPU.Postgres, step.Worker, step.Temporal)
+		m.add(strconv.Itoa(step.Waiting), number(step.Seconds), number(step.CPU.Service), number(step.CPU.SQL),
+			number(step.CPU.Temporal), number(step.CPU.Postgres), number(step.Worker), number(step.Temporal))
 	}
-	fmt.Fprintln(w)
+	if err := m.print(out); err != nil {
+		return err
+	}
+	fmt.Fprintln(out)
+	m = newMarkdown("query", "ms")
 	for _, query := range s.Queries {
-		fmt.Fprintf(w, "%s\t%.1f ms\t\n", query.Query, query.Ms)
+		m.add(query.Query, number(query.Ms))
 	}
-	return w.Flush()
+	return m.print(out)
 }

@@ -21,13 +21,14 @@ type stage struct {
 	webhooks    int // created so far
 }
 
-// tenant is a website with one store, one product and webhooks.
+// tenant is a website with one store and webhooks.
 type tenant struct {
 	store    app.StoreID
-	view     app.StoreViewID
-	product  app.ProductID
 	webhooks []webhook
 }
+
+// webhookSecret is the secret of all webhooks.
+const webhookSecret = "a secret of the bench, 32 bytes or more"
 
 type webhook struct {
 	id     app.SubscriptionID
@@ -97,24 +98,6 @@ func (s *stage) newTenant(ctx context.Context, at ...*receiver) (*tenant, error)
 		return nil, err
 	}
 	t := &tenant{store: stores[0]}
-	owner, err := db.CreateUser(ctx, now, identity.NewUser{
-		Email: "owner@" + domain, Name: "Owner", PasswordHash: "-",
-		Roles: map[app.StoreID]app.Role{t.store: app.RoleOwner},
-	})
-	if err != nil {
-		return nil, err
-	}
-	session, err := db.StartSession(ctx, now, app.Actor{}, app.User{ID: owner}, "", time.Hour)
-	if err != nil {
-		return nil, err
-	}
-	t.view = session.Stores[0].StoreViews[0].ID
-	pizza := app.Product{Name: "Pizza", PriceMinor: 950, Currency: "EUR", IsAvailable: true}
-	product, err := db.CreateProduct(ctx, now, t.store, pizza, nil)
-	if err != nil {
-		return nil, err
-	}
-	t.product = product.ID
 	s.tenants = append(s.tenants, t)
 	return t, s.subscribe(ctx, t, at)
 }
@@ -124,8 +107,8 @@ func (s *stage) subscribe(ctx context.Context, t *tenant, at []*receiver) error 
 	for _, r := range at {
 		s.webhooks++
 		created, err := s.b.db.CreateSubscription(ctx, time.Now(), t.store, app.Actor{}, app.NewSubscription{
-			URL: r.url(s.webhooks), Events: []app.EventType{app.EventOrderCreated},
-			Secret: app.NewSecret("a secret of the bench, 32 bytes or more"),
+			URL: r.url(s.webhooks), Events: []app.EventType{app.EventOrderCreated, app.EventProductCreated},
+			Secret: app.NewSecret(webhookSecret),
 		}, nil)
 		if err != nil {
 			return err
@@ -138,15 +121,26 @@ func (s *stage) subscribe(ctx context.Context, t *tenant, at []*receiver) error 
 // warmUp commits n events and waits for their first attempts and until the processes are idle. Connections are then
 // open, receivers count as quick, and caches are filled. It returns the processes.
 func (s *stage) warmUp(ctx context.Context, worker *harness.Process, n int) (processes, error) {
+	return s.warmUpWith(ctx, worker, func() (deliveries int, err error) {
+		events := newEvents(s.tenants, n)
+		_, err = s.b.emitter.commit(ctx, events, nil)
+		return deliveriesOf(events), err
+	})
+}
+
+// warmUpWith is warmUp with a function that commits the events and returns the number of their deliveries.
+func (s *stage) warmUpWith(
+	ctx context.Context, worker *harness.Process, commit func() (deliveries int, err error),
+) (processes, error) {
 	p, err := s.b.processes(worker.PID)
 	if err != nil {
 		return p, err
 	}
-	events := newEvents(s.tenants, n)
-	if _, err := s.b.emitter.commit(ctx, events, nil); err != nil {
+	n, err := commit()
+	if err != nil {
 		return p, err
 	}
-	if _, err := s.arrivals.await(ctx, worker, deliveriesOf(events)); err != nil {
+	if _, err := s.arrivals.await(ctx, worker, n); err != nil {
 		return p, fmt.Errorf("warm-up: %w", err)
 	}
 	_, err = settle(ctx, p)

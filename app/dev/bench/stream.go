@@ -22,7 +22,7 @@ type stream struct {
 	cancel  context.CancelFunc
 	stopped sync.WaitGroup
 	rate    float64
-	took    time.Duration
+	began   time.Time
 	events  []sent
 	err     error
 }
@@ -32,19 +32,17 @@ func startStream(
 	ctx context.Context, rate float64, commit func(ctx context.Context, i, n int) ([]sent, error),
 ) *stream {
 	running, cancel := context.WithCancel(ctx)
-	s := &stream{cancel: cancel, rate: rate}
+	s := &stream{cancel: cancel, rate: rate, began: time.Now()}
 	s.stopped.Go(func() {
 		tick := time.NewTicker(max(streamTick, time.Duration(float64(time.Second)/rate)))
 		defer tick.Stop()
-		began := time.Now()
 		for s.err == nil {
 			select {
 			case <-running.Done():
-				s.took = time.Since(began)
 				return
 			case <-tick.C:
 			}
-			if due := int(time.Since(began).Seconds()*rate+0.5) - len(s.events); due > 0 {
+			if due := int(time.Since(s.began).Seconds()*rate+0.5) - len(s.events); due > 0 {
 				var more []sent
 				more, s.err = commit(context.WithoutCancel(ctx), len(s.events), due)
 				s.events = append(s.events, more...)
@@ -57,29 +55,15 @@ func startStream(
 // stop ends the stream and returns its events. It returns an error if the stream fell behind its rate, because the
 // figures would then measure the emitter.
 func (s *stream) stop() ([]sent, error) {
+	took := time.Since(s.began)
 	s.cancel()
 	s.stopped.Wait()
-	expected := s.rate*s.took.Seconds() - 1
+	expected := s.rate*took.Seconds() - 1
 	if s.err == nil && float64(len(s.events)) < (1-streamShortfall)*expected {
-		return s.events, fmt.Errorf("only %d of %.0f events were emitted in %s: the emitter is too slow",
-			len(s.events), expected, s.took.Round(time.Millisecond))
+		return s.events, fmt.Errorf("only %d of %.0f events were emitted in %s: the clients are too slow",
+			len(s.events), expected, took.Round(time.Millisecond))
 	}
 	return s.events, s.err
-}
-
-// orders starts a stream of orders of the tenants in turn.
-func (s *stage) orders(ctx context.Context, rate float64, of []*tenant) *stream {
-	return startStream(ctx, rate, func(ctx context.Context, i, n int) ([]sent, error) {
-		var placed []sent
-		for j := range n {
-			one, err := s.b.place(ctx, of[(i+j)%len(of)])
-			if err != nil {
-				return placed, err
-			}
-			placed = append(placed, one)
-		}
-		return placed, nil
-	})
 }
 
 // emit starts a stream of events of the tenants in turn, without orders.
@@ -92,7 +76,7 @@ func (s *stage) emit(ctx context.Context, rate float64, of []*tenant) *stream {
 		at, err := s.b.emitter.commit(ctx, events, nil)
 		var committed []sent
 		for _, e := range events {
-			committed = append(committed, sent{e.order, e.to, at})
+			committed = append(committed, sent{e.subject, e.to, at})
 		}
 		return committed, err
 	})

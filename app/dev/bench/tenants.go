@@ -76,7 +76,7 @@ func (s *stage) p50Of(t *tenant, events []event, committed time.Time) float64 {
 	var its []sent
 	for _, e := range events {
 		if e.to == t {
-			its = append(its, sent{e.order, e.to, committed})
+			its = append(its, sent{e.subject, e.to, committed})
 		}
 	}
 	return distributionOf(s.arrivals.delays(its, committed, time.Now())).P50
