@@ -20,8 +20,9 @@ import (
 
 // Config is the configuration of [Open].
 type Config struct {
-	URL      string // for a login role that is a member of pg.RoleApp and pg.RoleSystem only
-	MaxConns int    // for each of the two pools; 0 = 16
+	URL      string    // for a login role that is a member of pg.RoleApp and pg.RoleSystem only
+	Pools    []pg.Pool // see pg.Config
+	MaxConns int       // see pg.Config
 	Sealer   app.Sealer
 	Mails    bool // enqueue mails: a mail server is configured
 
@@ -58,7 +59,7 @@ type (
 // Open prepares the connection pools. It does not connect; it returns an error only if the URL is
 // invalid.
 func Open(config Config) (*DB, error) {
-	pools, err := pg.Open(pg.Config{URL: config.URL, MaxConns: config.MaxConns})
+	pools, err := pg.Open(pg.Config{URL: config.URL, Pools: config.Pools, MaxConns: config.MaxConns})
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +85,9 @@ func (db *DB) Close() error {
 
 // System returns the pool of the role that sees every store. A test lists its callers.
 func (db *DB) System() *bun.DB { return db.pg.System() }
+
+// PoolStats returns the use of the connection pools.
+func (db *DB) PoolStats() []pg.PoolStats { return db.pg.PoolStats() }
 
 // Ping returns UNAVAILABLE if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error { return db.pg.Ping(ctx) }

@@ -19,6 +19,7 @@ import (
 	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Part is a set of the components that a process runs: API, Worker or both (API|Worker).
@@ -60,6 +61,9 @@ const (
 	maxReconcileAfter = 24 * time.Hour
 )
 
+// maxDatabaseConnections is the maximum of DatabaseConnections.
+const maxDatabaseConnections = 10_000
+
 // maxWatchdogDays is the maximum of WatchdogDays.
 const maxWatchdogDays = 365
 
@@ -69,6 +73,9 @@ type Config struct {
 
 	DatabaseURL app.Secret `env:"DATABASE_URL,required,notEmpty"`
 	SecretKeys  app.Secret `env:"COMANDA_SECRET_KEYS,required,notEmpty"`
+
+	// DatabaseConnections is the number of connections of all pools. The connections that listen are extra.
+	DatabaseConnections int `env:"COMANDA_DATABASE_CONNECTIONS" envDefault:"24"`
 
 	Listen         string     `env:"COMANDA_LISTEN" envDefault:":8443"`
 	AdminListen    string     `env:"COMANDA_ADMIN_LISTEN"`
@@ -222,6 +229,9 @@ func (c *Config) check(environ map[string]string) []error {
 			c.AdminListen = defaultWorkerAdminListen
 		}
 	}
+	if least := c.minConnections(); c.DatabaseConnections < least || c.DatabaseConnections > maxDatabaseConnections {
+		fault("COMANDA_DATABASE_CONNECTIONS", fmt.Errorf("must be from %d to %d", least, maxDatabaseConnections))
+	}
 	c.checkDurations(fault)
 	c.checkDelivery(fault)
 	c.egressCAs, err = certPool(c.EgressCAFile)
@@ -235,6 +245,26 @@ func (c *Config) check(environ map[string]string) []error {
 	c.temporal, err = envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{EnvLookup: lookup(environ)})
 	fault("TEMPORAL_…", err)
 	return faults
+}
+
+// minConnections returns the minimum of DatabaseConnections.
+func (c *Config) minConnections() int {
+	if c.parts == API|Worker {
+		return 2 * pg.MinConns
+	}
+	return pg.MinConns
+}
+
+// pools returns the pools of the process. In a process with both parts, each part has a half of the connections.
+func (c *Config) pools() []pg.Pool {
+	switch c.parts {
+	case API:
+		return pg.ServePools(c.DatabaseConnections)
+	case Worker:
+		return pg.WorkerPools(c.DatabaseConnections)
+	}
+	half := c.DatabaseConnections / 2
+	return append(pg.ServePools(half), pg.WorkerPools(half)...)
 }
 
 // checkDurations checks the sign of all durations.

@@ -58,6 +58,7 @@ func TestLoadNamesEveryFault(t *testing.T) {
 		auditRetention = "COMANDA_AUDIT_RETENTION: must be at least 720h"
 		planWindow     = "COMANDA_PLAN_WINDOW: must be whole seconds from 1s to 24h"
 		reconcileAfter = "COMANDA_RECONCILE_AFTER: must be from 1s to 24h"
+		connections    = "COMANDA_DATABASE_CONNECTIONS: must be from 24 to 10000"
 	)
 	for name, test := range map[string]struct {
 		environ map[string]string
@@ -120,6 +121,7 @@ func TestLoadNamesEveryFault(t *testing.T) {
 		"unknown burst setting": {
 			with("COMANDA_BURST", "on"), []string{`COMANDA_BURST: "on" must be auto or off`},
 		},
+		"too few connections":          {with("COMANDA_DATABASE_CONNECTIONS", "23"), []string{connections}},
 		"reconcile after less than 1s": {with("COMANDA_RECONCILE_AFTER", "999ms"), []string{reconcileAfter}},
 		"reconcile after a day":        {with("COMANDA_RECONCILE_AFTER", "24h1s"), []string{reconcileAfter}},
 	} {
@@ -274,6 +276,33 @@ func TestLoadSMTP(t *testing.T) {
 			if err == nil || strings.Contains(err.Error(), "geheim") || strings.Count(err.Error(), "\n") != 1 {
 				t.Errorf("part %v: %v, want one fault without the password", parts, err)
 			}
+		}
+	}
+}
+
+// Each part of a process needs at least twelve connections. Together the pools have the configured number.
+func TestDatabaseConnections(t *testing.T) {
+	t.Parallel()
+	for _, parts := range []Part{API, Worker} {
+		if _, err := Load(with("COMANDA_DATABASE_CONNECTIONS", "11"), parts); err == nil ||
+			!strings.Contains(err.Error(), "COMANDA_DATABASE_CONNECTIONS: must be from 12 to 10000") {
+			t.Errorf("11 connections: got error %v, want the minimum of 12", err)
+		}
+		if _, err := Load(with("COMANDA_DATABASE_CONNECTIONS", "12"), parts); err != nil {
+			t.Errorf("12 connections: got error %v", err)
+		}
+	}
+	for _, parts := range []Part{API, Worker, API | Worker} {
+		config, err := Load(with(), parts)
+		if err != nil {
+			t.Fatal(err)
+		}
+		sum := 0
+		for _, pool := range config.pools() {
+			sum += pool.Conns
+		}
+		if sum != 24 {
+			t.Errorf("connections of all pools of part %d: got %d, want 24", parts, sum)
 		}
 	}
 }

@@ -20,6 +20,7 @@ import (
 	"github.com/comanda-dev/comanda/api"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/persistence/pg"
 	"github.com/comanda-dev/comanda/workflows"
 )
 
@@ -50,7 +51,12 @@ func TestMetrics(t *testing.T) {
 	db := persistencetest.New(t)
 	metrics := &registry{Registry: newMetrics()}
 	countEnded(metrics)(app.DeliveryDelivered, 3)
-	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now))
+	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now), poolMetrics(func() []pg.PoolStats {
+		return []pg.PoolStats{{
+			Pool: pg.Pool{Role: pg.RoleSystem, Purpose: pg.Relay, Conns: 4}, InUse: 3, Waiting: 2,
+			Waited: 1500 * time.Millisecond, Refused: 1,
+		}}
+	}))
 	activities.NewDeliveries(nil, nil, activities.DefaultDeliveryPolicy(time.Second), time.Now, metrics, zerolog.Nop())
 	workflows.NewReconciler(nil, nil, time.Minute, time.Now, metrics, zerolog.Nop())
 	activities.NewMails(nil, nil, "", time.Now, metrics)
@@ -91,6 +97,11 @@ func TestMetrics(t *testing.T) {
 		`comanda_backlog_readable 1`,
 		`comanda_bursts_enabled 0`,
 		`comanda_queue_age_seconds{queue="events"} 0`,
+		`comanda_database_connections_limit{pool="relay",role="comanda_system"} 4`,
+		`comanda_database_connections_in_use{pool="relay",role="comanda_system"} 3`,
+		`comanda_database_waiting_callers{pool="relay",role="comanda_system"} 2`,
+		`comanda_database_wait_seconds_total{pool="relay",role="comanda_system"} 1.5`,
+		`comanda_database_refused_callers_total{pool="relay",role="comanda_system"} 1`,
 		`temporal_request_total{namespace="default",operation="StartWorkflowExecution"} 2`,
 		`temporal_request_total{namespace="default",operation="StartWorkflowExecution",status_code="UNAVAILABLE"} 1`,
 		`temporal_request_latency_seconds_bucket{namespace="default",operation="StartWorkflowExecution",le="0.025"} 1`,

@@ -101,13 +101,13 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 // openDatabase returns the database of a process, which connects at its first use, and registers its metrics.
 func openDatabase(config Config, metrics prometheus.Registerer) (*persistence.DB, error) {
 	db, err := persistence.Open(persistence.Config{
-		URL: config.DatabaseURL.Reveal(), Sealer: config.keyring.Sealer(), Mails: config.smtp != nil,
-		PlanWindow: config.PlanWindow, Ended: countEnded(metrics),
+		URL: config.DatabaseURL.Reveal(), Pools: config.pools(), Sealer: config.keyring.Sealer(),
+		Mails: config.smtp != nil, PlanWindow: config.PlanWindow, Ended: countEnded(metrics),
 	})
 	if err != nil {
 		return nil, fmt.Errorf("DATABASE_URL: %w", err)
 	}
-	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now))
+	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now), poolMetrics(db.PoolStats))
 	return db, nil
 }
 

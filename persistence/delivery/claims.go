@@ -48,7 +48,7 @@ func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits
 	var found claimed
 	for range claimReads {
 		var err error
-		found, err = q.claim(ctx, q.pg.System().DB, now, limits, nil)
+		found, err = q.claim(ctx, q.relay.System().DB, now, limits, nil)
 		if err == nil && len(found.limited) > 0 {
 			found, err = q.claimLimited(ctx, now, limits, found.limited)
 		}
@@ -81,7 +81,7 @@ func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.Clai
 		queues = nil
 	}
 	var found claimed
-	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := q.relay.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		locked, err := lockQueues(ctx, tx, queues)
 		if err != nil {
 			return err
@@ -198,7 +198,7 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 	if !now.Before(app.LastPlanStart(now, q.planWindow)) {
 		return nil, nil
 	}
-	rows, err := q.pg.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
+	rows, err := q.relay.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
 		limits.Batch, app.PlanWindow(now, q.planWindow))
 	if err != nil {
 		return nil, pg.Classify(err)
@@ -212,7 +212,7 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 // skips a claim that is no longer the newest of its delivery, or whose attempt is recorded.
 func (q *Queue) MarkStarted(ctx context.Context, now time.Time, claims []app.Claim) error {
 	ids, generations := claimKeys(claims)
-	_, err := q.pg.System().DB.ExecContext(ctx, markStartedStatement, now, ids, generations)
+	_, err := q.relay.System().DB.ExecContext(ctx, markStartedStatement, now, ids, generations)
 	return pg.Classify(err)
 }
 
@@ -220,7 +220,7 @@ func (q *Queue) MarkStarted(ctx context.Context, now time.Time, claims []app.Cla
 // can claim the deliveries. It skips a claim that is no longer the newest of its delivery.
 func (q *Queue) Unclaim(ctx context.Context, retryAt time.Time, claims []app.Claim) error {
 	ids, generations := claimKeys(claims)
-	_, err := q.pg.System().DB.ExecContext(ctx, unclaimStatement, retryAt, ids, generations)
+	_, err := q.relay.System().DB.ExecContext(ctx, unclaimStatement, retryAt, ids, generations)
 	return pg.Classify(err)
 }
 

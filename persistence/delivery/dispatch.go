@@ -21,7 +21,7 @@ var dispatchStatement string
 func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error) {
 	var d app.Dispatched
 	var stores []app.StoreID
-	err := q.pg.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time).
+	err := q.dispatch.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time).
 		Scan(&d.Events, &d.Deliveries, &d.More, pgdialect.Array(&stores))
 	if err == nil {
 		q.events.Add(stores...)

@@ -45,7 +45,7 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	for i, key := range keys {
 		deliveries[i], numbers[i] = key.delivery, int32(key.number)
 	}
-	rows, err := q.pg.System().DB.QueryContext(ctx, `
+	rows, err := q.attempts.System().DB.QueryContext(ctx, `
 		SELECT k.place, d.status, `+outgoingColumns+`
 		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
 			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id
@@ -83,7 +83,7 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 
 // forgetSecret erases a subscription's previous secret if its overlap has ended.
 func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
-	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE subscriptions
+	_, err := q.attempts.System().DB.ExecContext(ctx, `UPDATE subscriptions
 		SET previous_secret = NULL, previous_secret_until = NULL
 		WHERE id = $1 AND previous_secret_until <= now()`, id)
 	return err

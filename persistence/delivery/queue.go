@@ -28,6 +28,8 @@ type Queue struct {
 	mails  bool
 	policy Policy
 
+	relay, dispatch, attempts *pg.DB // with the pools of these purposes
+
 	planWindow time.Duration
 	positions  claimPositions
 
@@ -44,6 +46,7 @@ func New(db *pg.DB, config Config) *Queue {
 	q := &Queue{
 		pg: db, sealer: config.Sealer, mails: config.Mails, policy: config.Policy, planWindow: config.PlanWindow,
 		ended: config.Ended,
+		relay: db.For(pg.Relay), dispatch: db.For(pg.Dispatch), attempts: db.For(pg.Attempts),
 	}
 	if q.planWindow == 0 {
 		q.planWindow = app.DefaultPlanWindow
@@ -53,8 +56,8 @@ func New(db *pg.DB, config Config) *Queue {
 	}
 	q.loader = newGrouper(q.policy.Load, q.outgoing)
 	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
-	q.orders = newOrderNotifier(db, q.policy.OrderNotices)
-	q.events = newEventNotifier(db, q.policy.EventNotices)
+	q.orders = newOrderNotifier(q.attempts, q.policy.OrderNotices)
+	q.events = newEventNotifier(q.dispatch, q.policy.EventNotices)
 	return q
 }
 

@@ -38,7 +38,7 @@ const reconcileLock = "SELECT pg_try_advisory_xact_lock(hashtextextended('reconc
 func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error) {
 	now = app.At(now).Time
 	var batch app.OverdueBatch
-	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := q.relay.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		batch = app.OverdueBatch{}
 		var alone bool
 		if err := tx.Tx.QueryRowContext(ctx, reconcileLock).Scan(&alone); err != nil || !alone {
@@ -57,7 +57,7 @@ func (q *Queue) Overdue(ctx context.Context, now time.Time, after time.Duration,
 // Repaired records that deliveries have separate workflows and no longer belong to a burst.
 func (q *Queue) Repaired(ctx context.Context, claims []app.Claim) error {
 	ids, _ := claimKeys(claims)
-	_, err := q.pg.System().DB.ExecContext(ctx,
+	_, err := q.relay.System().DB.ExecContext(ctx,
 		"UPDATE deliveries SET burst_id = NULL WHERE id = ANY ($1) AND burst_id IS NOT NULL", ids)
 	return pg.Classify(err)
 }

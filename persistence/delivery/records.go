@@ -23,7 +23,7 @@ func (q *Queue) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool
 }
 
 func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
-	rows, err := q.pg.System().DB.QueryContext(ctx, recordStatement, columnsOf(records).args(q.policy)...)
+	rows, err := q.attempts.System().DB.QueryContext(ctx, recordStatement, columnsOf(records).args(q.policy)...)
 	if err != nil {
 		return nil, err
 	}
@@ -60,7 +60,7 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 // endRetries ends the attempts with a pending retry of deliveries that are cancelled or queued for a replay. The
 // statement that records an attempt does not see a cancellation or a replay that was committed after it began.
 func (q *Queue) endRetries(ctx context.Context, deliveries []app.DeliveryID) error {
-	_, err := q.pg.System().DB.ExecContext(ctx, `
+	_, err := q.attempts.System().DB.ExecContext(ctx, `
 		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL FROM deliveries d
 		WHERE d.id = ANY ($1) AND (d.status = 'cancelled' OR d.status = 'queued' AND d.class = 2)
 			AND a.delivery_id = d.id AND a.status = 'retrying'`, deliveries)
@@ -141,7 +141,7 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 ) error {
 	var event changedEvent
 	var ended int
-	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := q.attempts.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		ended = 0
 		var from app.DeliveryStatus
 		var replay bool

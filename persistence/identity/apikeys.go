@@ -210,7 +210,7 @@ func (db *DB) AuthenticateKey(ctx context.Context, now time.Time, key app.Secret
 	}
 	p := app.Principal{Realm: app.RealmAPIKey}
 	var revoked, suspended bool
-	err := db.pg.System().DB.QueryRowContext(ctx, `WITH used AS (
+	err := db.lookups.System().DB.QueryRowContext(ctx, `WITH used AS (
 			UPDATE api_keys SET last_used_at = $2 WHERE id = (
 				SELECT id FROM api_keys WHERE hash = $1 AND revoked_at IS NULL
 					AND (last_used_at IS NULL OR last_used_at <= $2::timestamptz - $3::interval)

@@ -241,7 +241,7 @@ func (db *DB) Authenticate(
 		p.Realm = app.RealmPlatform
 	}
 	var suspended bool
-	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT s.created_at, u.otp_enabled_at IS NOT NULL,
+	err := db.lookups.System().DB.QueryRowContext(ctx, `SELECT s.created_at, u.otp_enabled_at IS NOT NULL,
 			coalesce(m.role, ''), coalesce(st.website_id, ''),
 			w.suspended_at IS NOT NULL, coalesce(live.require_otp, st.require_otp, false),
 			st.sandbox_of IS NOT NULL,

@@ -248,7 +248,7 @@ func (db *DB) AuthenticateCustomer(
 ) (app.Principal, error) {
 	p := app.Principal{Realm: app.RealmCustomer, SessionID: session, CustomerID: customer, StoreID: store}
 	var suspended bool
-	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT s.created_at, st.website_id, w.suspended_at IS NOT NULL,
+	err := db.lookups.System().DB.QueryRowContext(ctx, `SELECT s.created_at, st.website_id, w.suspended_at IS NOT NULL,
 			v.id, v.code, v.locale, v.currency, v.is_default
 		FROM customer_sessions s
 		JOIN customers c ON c.id = s.customer_id AND c.store_id = s.store_id AND c.disabled_at IS NULL

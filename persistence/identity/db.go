@@ -10,12 +10,13 @@ import (
 
 // DB has the methods of this package.
 type DB struct {
-	pg     *pg.DB
-	queue  *delivery.Queue
-	sealer app.Sealer
+	pg      *pg.DB
+	lookups *pg.DB // with the pools of pg.Lookups
+	queue   *delivery.Queue
+	sealer  app.Sealer
 }
 
 // New returns the methods for a database.
 func New(db *pg.DB, queue *delivery.Queue, sealer app.Sealer) *DB {
-	return &DB{pg: db, queue: queue, sealer: sealer}
+	return &DB{pg: db, lookups: db.For(pg.Lookups), queue: queue, sealer: sealer}
 }

@@ -20,7 +20,7 @@ type Budget struct {
 // request against none. The limits are exact by the database's clock, also for concurrent requests. To
 // avoid deadlocks, all callers pass the kinds of budgets in the same order.
 func (db *DB) TakeRateLimits(ctx context.Context, window time.Duration, budgets ...Budget) error {
-	return pg.Classify(takeRateLimits(ctx, db.pg.System().DB, window, budgets...))
+	return pg.Classify(takeRateLimits(ctx, db.lookups.System().DB, window, budgets...))
 }
 
 // queryer is a *sql.DB or a *sql.Tx. Arrays of bytes are arguments of the driver, not of bun.

@@ -263,7 +263,7 @@ func auditWebsiteChange(ctx context.Context, tx bun.Tx, now time.Time, by app.Ac
 // no such website.
 func (db *DB) WebsiteByDomain(ctx context.Context, domain string) (app.WebsiteID, error) {
 	var id app.WebsiteID
-	err := db.pg.System().NewRaw(`SELECT id FROM websites WHERE domain = ?`, domain).
+	err := db.lookups.System().NewRaw(`SELECT id FROM websites WHERE domain = ?`, domain).
 		Scan(ctx, &id)
 	return id, pg.Classify(err)
 }

@@ -10,10 +10,13 @@ import (
 
 // connector makes connections that prepare only statements with arguments ($1). The text of a statement of bun
 // (?) depends on its values, so preparing it would cost a round trip and a place in the statement cache.
-type connector struct{ driver.Connector }
+type connector struct {
+	driver.Connector
+	pool *pool
+}
 
 func (c connector) Connect(ctx context.Context) (driver.Conn, error) {
-	conn, err := c.Connector.Connect(ctx)
+	conn, err := c.pool.acquire(ctx, c.Connector)
 	if err != nil {
 		return nil, err
 	}

@@ -22,12 +22,13 @@ const (
 	stateSerializationFailure  = "40001"
 	stateDeadlock              = "40P01"
 	stateLockNotAvailable      = "55P03"
+	stateQueryCancelled        = "57014"
 	stateInsufficientPrivilege = "42501"
 	stateFeatureNotSupported   = "0A000"
 )
 
 // Classify maps errors of database/sql and PostgreSQL to errors with codes: no row to NOT_FOUND, an
-// unreachable database to UNAVAILABLE, which also wraps the cause for the log. It returns every other
+// unreachable or too slow database to UNAVAILABLE, which also wraps the cause for the log. It returns every other
 // error, also an *app.Error, unchanged.
 func Classify(err error) error {
 	switch {
@@ -43,14 +44,16 @@ func Classify(err error) error {
 	return err
 }
 
-// OutOfReach reports whether err means that the database cannot be reached.
+// OutOfReach reports whether err means that the database cannot be reached, or did not respond within the limits of the
+// [Pool].
 func OutOfReach(err error) bool {
 	if failed, ok := errors.AsType[*pgconn.PgError](err); ok {
 		switch failed.Code[:2] {
 		case "08", "53": // connection exception, insufficient resources
 			return true
 		}
-		return strings.HasPrefix(failed.Code, "57P") // shutting down, crashed, starting
+		return failed.Code == stateQueryCancelled || failed.Code == stateLockNotAvailable ||
+			strings.HasPrefix(failed.Code, "57P") // shutting down, crashed, starting
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
 		return true
@@ -59,7 +62,7 @@ func OutOfReach(err error) bool {
 		return true
 	}
 	return errors.Is(err, driver.ErrBadConn) || errors.Is(err, sql.ErrConnDone) || errors.Is(err, net.ErrClosed) ||
-		errors.Is(err, context.DeadlineExceeded) || pgconn.Timeout(err) ||
+		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoConnection) || pgconn.Timeout(err) ||
 		strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed")
 }
 

@@ -3,20 +3,17 @@
 package pg
 
 import (
+	"cmp"
 	"context"
-	"database/sql"
 	"errors"
-	"maps"
-	"time"
+	"slices"
 
 	"github.com/jackc/pgx/v5"
 	"github.com/jackc/pgx/v5/pgconn"
-	"github.com/jackc/pgx/v5/stdlib"
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 )
 
-// Roles of the two pools. They own no tables.
+// Roles of the pools. They own no tables.
 const (
 	RoleApp    = "comanda_app"    // sees the rows of the store that the transaction names
 	RoleSystem = "comanda_system" // sees the rows of all stores
@@ -24,14 +21,20 @@ const (
 
 // Config is the configuration of [Open].
 type Config struct {
-	URL      string // for a login role that is a member of RoleApp and RoleSystem only
-	MaxConns int    // for each of the two pools; 0 = 16
+	URL string // for a login role that is a member of RoleApp and RoleSystem only
+
+	// Pools are the pools of a server or a worker, with both roles. The first one of a role also serves the purposes that
+	// have no pool with that role. Commands have none: they use two pools of MaxConns connections (0 = 16) without limits
+	// of time.
+	Pools    []Pool
+	MaxConns int
 }
 
-// DB contains the two pools of a database.
+// DB contains the pools of a database, seen by the work of one purpose.
 type DB struct {
 	app    *bun.DB
 	system *bun.DB
+	pools  []*pool
 	url    string
 
 	notifier *Coalescer[notice]
@@ -47,7 +50,7 @@ var lostHost = map[string]string{
 	"tcp_user_timeout":        "30000", // milliseconds, for sent data that is not acknowledged
 }
 
-// planning are the settings of the planner for both pools:
+// planning are the settings of the planner for all pools:
 //
 //   - The frequent statements find rows by index, for all arguments. Planning them for each execution costs as much as
 //     running them.
@@ -55,10 +58,6 @@ var lostHost = map[string]string{
 //   - A plan that must read a whole table has such a high cost that PostgreSQL would compile it at each execution,
 //     which takes longer than running it.
 const planning = "SET plan_cache_mode = force_generic_plan; SET enable_seqscan = off; SET jit = off"
-
-// maxIdle is the time after which an unused connection is closed, so that a peak of one process does not keep the
-// sessions of PostgreSQL, or those of a pooler, from others.
-const maxIdle = time.Minute
 
 // as sets the role and the settings of connections. The role is a startup parameter too: a pooler refuses it
 // unless its administrator permits it (docs/production.md#pgbouncer). If the pooler then ignores it, the statement
@@ -73,33 +72,54 @@ func as(role string, c *pgx.ConnConfig, settings string) {
 
 // Open prepares the pools. It does not connect; it returns an error only if the URL is invalid.
 func Open(config Config) (*DB, error) {
-	if config.MaxConns == 0 {
-		config.MaxConns = 16
+	if config.Pools == nil {
+		conns := cmp.Or(config.MaxConns, 16)
+		config.Pools = []Pool{{Role: RoleApp, Conns: conns}, {Role: RoleSystem, Conns: conns}}
 	}
 	db := &DB{url: config.URL}
-	for role, pool := range map[string]**bun.DB{RoleApp: &db.app, RoleSystem: &db.system} {
-		c, err := pgx.ParseConfig(config.URL)
+	for _, limits := range config.Pools {
+		pool, err := openPool(config.URL, limits)
 		if err != nil {
-			return nil, err
+			return nil, errors.Join(err, db.closePools())
 		}
-		c.RuntimeParams["application_name"] = role
-		c.RuntimeParams["timezone"] = "UTC"
-		maps.Copy(c.RuntimeParams, lostHost)
-		as(role, c, planning)
-		sqldb := sql.OpenDB(connector{stdlib.GetConnector(*c)})
-		sqldb.SetMaxOpenConns(config.MaxConns)
-		sqldb.SetMaxIdleConns(config.MaxConns)
-		sqldb.SetConnMaxIdleTime(maxIdle)
-		*pool = bun.NewDB(sqldb, dialect{pgdialect.New()})
+		db.pools = append(db.pools, pool)
 	}
+	db.app, db.system = db.first(RoleApp).db, db.first(RoleSystem).db
 	db.notifier = newNotifier(db.app)
 	return db, nil
+}
+
+func (db *DB) first(role string) *pool {
+	return db.pools[slices.IndexFunc(db.pools, func(p *pool) bool { return p.limits.Role == role })]
+}
+
+// For returns the database with the pools of a purpose. The result must not be closed.
+func (db *DB) For(purpose Purpose) *DB {
+	view := *db
+	for _, p := range db.pools {
+		switch {
+		case p.limits.Purpose != purpose:
+		case p.limits.Role == RoleApp:
+			view.app = p.db
+		default:
+			view.system = p.db
+		}
+	}
+	return &view
 }
 
 // Close sends the notifications of committed transactions and closes the pools.
 func (db *DB) Close() error {
 	db.notifier.Close()
-	return errors.Join(db.app.Close(), db.system.Close())
+	return db.closePools()
+}
+
+func (db *DB) closePools() error {
+	var faults []error
+	for _, p := range db.pools {
+		faults = append(faults, p.close())
+	}
+	return errors.Join(faults...)
 }
 
 // App returns the pool of [RoleApp]. Outside [DB.InStore] it sees no row of any store.
@@ -110,6 +130,6 @@ func (db *DB) System() *bun.DB { return db.system }
 
 // Ping returns UNAVAILABLE if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error {
-	_, err := db.app.ExecContext(ctx, "SELECT 1")
+	_, err := db.For(Lookups).system.ExecContext(ctx, "SELECT 1")
 	return Classify(err)
 }

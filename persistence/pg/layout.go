@@ -1,0 +1,72 @@
+package pg
+
+import "time"
+
+// Purpose is the kind of work for which connections are reserved, so that other work cannot delay it. It is also the
+// name of a pool in the metrics.
+type Purpose string
+
+const (
+	Operations Purpose = "operations" // of the API
+	Lookups    Purpose = "lookups"    // before an operation: credential, session and limits of requests
+	Relay      Purpose = "relay"      // claims, takeover and repair of deliveries
+	Dispatch   Purpose = "dispatch"   // of events
+	Attempts   Purpose = "attempts"   // to load and to record them
+	Jobs       Purpose = "jobs"       // and mails
+)
+
+// Pool is the configuration of one pool.
+type Pool struct {
+	Role    string // RoleApp or RoleSystem
+	Purpose Purpose
+	Conns   int
+
+	// Limits that protect other callers; 0 = unlimited.
+	Statement time.Duration // for a statement
+	Lock      time.Duration // for a wait for a lock
+	Wait      time.Duration // for a wait for a connection
+}
+
+// MinConns is the minimum number of connections of a process. It gives each pool of [WorkerPools] at least one.
+const MinConns = 12
+
+// share is the part of a process's connections that a small pool gets: 1/share.
+const share = 6
+
+// Limits of the pools.
+const (
+	requestStatement  = 10 * time.Second // the API responds after 15 s at the latest
+	requestLock       = 2 * time.Second
+	relayStatement    = 5 * time.Second // half of a lease
+	attemptsStatement = 10 * time.Second
+	jobsStatement     = time.Minute // for steps of retention, bulk replays and erasure
+
+	requestWait = 3 * time.Second
+	workerWait  = 5 * time.Second // then the relay or Temporal repeats the call
+)
+
+// ServePools returns the pools of a process that serves the API, with conns connections in total, at least [MinConns].
+func ServePools(conns int) []Pool {
+	small := conns / share
+	request := func(role string, purpose Purpose, conns int) Pool {
+		return Pool{role, purpose, conns, requestStatement, requestLock, requestWait}
+	}
+	return []Pool{
+		request(RoleApp, Operations, conns-2*small),
+		request(RoleSystem, Operations, small),
+		request(RoleSystem, Lookups, small),
+	}
+}
+
+// WorkerPools returns the pools of a worker, with conns connections in total, at least [MinConns]. The two pools of the
+// jobs share one part, because a connection has one role.
+func WorkerPools(conns int) []Pool {
+	small := conns / share
+	return []Pool{
+		{RoleApp, Jobs, small / 2, jobsStatement, 0, workerWait},
+		{RoleSystem, Jobs, small - small/2, jobsStatement, 0, workerWait},
+		{RoleSystem, Relay, small, relayStatement, 0, workerWait},
+		{RoleSystem, Dispatch, small, relayStatement, 0, workerWait},
+		{RoleSystem, Attempts, conns - 3*small, attemptsStatement, 0, workerWait},
+	}
+}

@@ -1,0 +1,133 @@
+package pg_test
+
+import (
+	"context"
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// A process opens as many connections as it may, and each pool has at least one.
+func TestLayout(t *testing.T) {
+	t.Parallel()
+	for name, layout := range map[string]func(int) []pg.Pool{"serve": pg.ServePools, "worker": pg.WorkerPools} {
+		for conns := pg.MinConns; conns < 100; conns++ {
+			sum := 0
+			for _, p := range layout(conns) {
+				if sum += p.Conns; p.Conns < 1 {
+					t.Errorf("%s with %d connections: got %d for %s of %s, want at least 1", name, conns, p.Conns,
+						p.Purpose, p.Role)
+				}
+			}
+			if sum != conns {
+				t.Errorf("%s with %d connections: got pools of %d connections", name, conns, sum)
+			}
+		}
+	}
+}
+
+// Each purpose has its own connections and limits.
+func TestLimitsOfPools(t *testing.T) {
+	t.Parallel()
+	url := persistencetest.New(t).URL
+	serve, err := pg.Open(pg.Config{URL: url, Pools: pg.ServePools(pg.MinConns)})
+	must(t, err)
+	defer serve.Close()
+	worker, err := pg.Open(pg.Config{URL: url, Pools: pg.WorkerPools(pg.MinConns)})
+	must(t, err)
+	defer worker.Close()
+	command, err := pg.Open(pg.Config{URL: url})
+	must(t, err)
+	defer command.Close()
+	for name, c := range map[string]struct {
+		pool *bun.DB
+		want string
+	}{
+		"operations of a store":     {serve.App(), "comanda_app 10s 2s"},
+		"lookups":                   {serve.For(pg.Lookups).System(), "comanda_system 10s 2s"},
+		"operations of all stores":  {serve.System(), "comanda_system 10s 2s"},
+		"relay":                     {worker.For(pg.Relay).System(), "comanda_system 5s 0"},
+		"dispatch":                  {worker.For(pg.Dispatch).System(), "comanda_system 5s 0"},
+		"attempts":                  {worker.For(pg.Attempts).System(), "comanda_system 10s 0"},
+		"jobs of a store":           {worker.App(), "comanda_app 1min 0"},
+		"jobs":                      {worker.System(), "comanda_system 1min 0"},
+		"a purpose without a pool":  {serve.For(pg.Relay).System(), "comanda_system 10s 2s"},
+		"a command about all":       {command.System(), "comanda_system 0 0"},
+		"a command about one store": {command.App(), "comanda_app 0 0"},
+	} {
+		var got string
+		must(t, c.pool.QueryRowContext(t.Context(), `SELECT concat_ws(' ', current_user,
+			current_setting('statement_timeout'), current_setting('lock_timeout'))`).Scan(&got))
+		if got != c.want {
+			t.Errorf("role, statement_timeout and lock_timeout of %s: got %s, want %s", name, got, c.want)
+		}
+	}
+	if serve.For(pg.Lookups).System() == serve.System() || worker.For(pg.Relay).System() == worker.System() {
+		t.Error("lookups or the relay share a pool with other work, want separate pools")
+	}
+}
+
+// A statement beyond its limit, a wait for a lock and a wait for a connection end with UNAVAILABLE. The connection can
+// then be used again.
+func TestLimitsEndStatements(t *testing.T) {
+	t.Parallel()
+	database := persistencetest.New(t)
+	open := func(p pg.Pool) *pg.DB {
+		p.Conns = 1
+		app, system := p, p
+		app.Role, system.Role = pg.RoleApp, pg.RoleSystem
+		db, err := pg.Open(pg.Config{URL: database.URL, Pools: []pg.Pool{app, system}})
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	run := func(db *pg.DB, statement string) error {
+		return db.InSystem(t.Context(), func(ctx context.Context, tx bun.Tx) error {
+			_, err := tx.ExecContext(ctx, statement)
+			return err
+		})
+	}
+	const lock = "LOCK TABLE products IN SHARE ROW EXCLUSIVE MODE"
+	blocker, err := database.System().BeginTx(t.Context(), nil)
+	must(t, err)
+	defer blocker.Rollback() //nolint:errcheck // without effect after the test
+	_, err = blocker.ExecContext(t.Context(), lock)
+	must(t, err)
+	for name, c := range map[string]struct {
+		db        *pg.DB
+		statement string
+	}{
+		"statement": {open(pg.Pool{Statement: 10 * time.Millisecond}), "SELECT pg_sleep(60)"},
+		"lock":      {open(pg.Pool{Lock: 10 * time.Millisecond}), lock},
+	} {
+		err := run(c.db, c.statement)
+		failed, ok := errors.AsType[*app.Error](err)
+		if !ok || failed.Code != app.CodeUnavailable || failed.RetryAfter != time.Second {
+			t.Errorf("%s: got error %v, want UNAVAILABLE for a second", name, err)
+		}
+		must(t, run(c.db, "SELECT"))
+	}
+
+	db := open(pg.Pool{Wait: 10 * time.Millisecond})
+	held, err := db.System().Conn(t.Context())
+	must(t, err)
+	_, err = db.System().DB.ExecContext(t.Context(), "SELECT")
+	if err := pg.Classify(err); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("statement without a free connection: got error %v, want UNAVAILABLE", err)
+	}
+	if err := run(db, "SELECT"); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("transaction without a free connection: got error %v, want UNAVAILABLE", err)
+	}
+	stats := db.PoolStats()[1]
+	if stats.InUse != 1 || stats.Refused != 2 || stats.Waiting != 0 || stats.Waited < 20*time.Millisecond {
+		t.Errorf("statistics of the pool: got %+v, want one connection in use, and two callers refused", stats)
+	}
+	held.Close()
+	must(t, run(db, "SELECT"))
+}
