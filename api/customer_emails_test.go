@@ -13,6 +13,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
 // emailWorld is a world with a mail server and the customer carol@example.com, who is logged in.
@@ -51,11 +52,8 @@ func (w *emailWorld) confirmEmail(token string) *response {
 // mails takes the queued mails by kind.
 func (w *emailWorld) mails() map[app.MailKind]app.Mail {
 	w.Helper()
-	jobs, err := w.db.ClaimJobs(w.Context(), w.now.Add(time.Hour), time.Hour, 100)
-	w.must(err)
 	mails := map[app.MailKind]app.Mail{}
-	for _, job := range jobs {
-		w.must(w.db.FinishJobs(w.Context(), []app.JobID{job.ID}))
+	for _, job := range persistencetest.TakeJobs(w, w.db, w.now.Add(time.Hour)) {
 		if job.Kind == app.JobMail {
 			mail, err := w.server.db.ClaimMail(w.Context(), w.now, time.Minute, job.StoreID, app.MailID(job.Subject))
 			w.must(err)

@@ -32,13 +32,10 @@ func (w *world) mailed(s *Server) string {
 	return ""
 }
 
-// mail removes and returns the newest mail, nil if there is no mail.
+// mail removes all jobs and returns the newest mail, nil if there is no mail.
 func (w *world) mail(s *Server) *app.ResetMail {
 	w.Helper()
-	jobs, err := w.db.ClaimJobs(w.Context(), w.now.Add(time.Hour), time.Hour, 100)
-	w.must(err)
-	for _, job := range slices.Backward(jobs) {
-		w.must(w.db.FinishJobs(w.Context(), []app.JobID{job.ID}))
+	for _, job := range slices.Backward(persistencetest.TakeJobs(w, w.db, w.now.Add(time.Hour))) {
 		if job.Kind != app.JobMail {
 			continue
 		}

@@ -132,6 +132,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.Overdue",                 // reconciliation
 		"delivery.ClaimJobs",               // relay
 		"delivery.FinishJobs",              // relay
+		"delivery.ReleaseJobs",             // relay
 		"identity.CreateUser",              // platform
 		"identity.CreatePlatformAdmin",     // platform
 		"identity.CreateWebsite",           // platform

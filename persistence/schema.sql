@@ -413,14 +413,17 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON invitations TO comanda_system;
 CREATE TABLE jobs (
     id text NOT NULL,
     store_id text NOT NULL,
+    queue text NOT NULL,
     kind text NOT NULL,
     subject text NOT NULL,
+    urgent boolean NOT NULL,
     created_at timestamp with time zone NOT NULL,
     lease_until timestamp with time zone NOT NULL,
     CONSTRAINT jobs_pkey PRIMARY KEY (id),
     CONSTRAINT jobs_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
 );
-CREATE INDEX jobs_free ON jobs (lease_until);
+CREATE INDEX jobs_free ON jobs (queue, urgent, lease_until, id);
+CREATE INDEX jobs_of_subject ON jobs (subject, kind);
 ALTER TABLE jobs ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON jobs TO comanda_system USING (true);
 CREATE POLICY one_store ON jobs TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
@@ -1474,6 +1477,14 @@ BEGIN
     END IF;
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
 END $function$;
+
+CREATE FUNCTION store_queue(store text)
+ RETURNS text
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT CASE WHEN sandbox_of IS NULL THEN website_id ELSE id END FROM stores WHERE id = store
+$function$;
 
 CREATE FUNCTION take_rate_limits(keys bytea[], most integer[], span interval)
  RETURNS interval

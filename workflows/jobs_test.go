@@ -3,6 +3,7 @@ package workflows
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"testing"
@@ -13,47 +14,148 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// jobList is a JobStore in memory without leases: unfinished jobs are claimed again.
+// jobList is a JobStore in memory without leases and turns: a claimed job can be claimed again after its release.
 type jobList struct {
 	sync.Mutex
-	waiting []app.Job
-	done    chan struct{} // closed when no job is left
+	waiting, claimed []app.Job
+	claims           []app.JobClaim
+	done             chan struct{} // closed when no job is left
 }
 
-func (l *jobList) ClaimJobs(_ context.Context, _ time.Time, _ time.Duration, limit int) ([]app.Job, error) {
+func (l *jobList) ClaimJobs(_ context.Context, _ time.Time, claim app.JobClaim) (jobs []app.Job, _ error) {
 	l.Lock()
 	defer l.Unlock()
-	return slices.Clone(l.waiting[:min(limit, len(l.waiting))]), nil
+	l.claims = append(l.claims, claim)
+	queues := maps.Clone(claim.Starting)
+	l.waiting = slices.DeleteFunc(l.waiting, func(j app.Job) bool {
+		if j.Urgent != claim.Urgent || len(jobs) == claim.Limit || queues[j.Queue] == claim.PerQueue {
+			return false
+		}
+		queues[j.Queue]++
+		jobs = append(jobs, j)
+		return true
+	})
+	l.claimed = append(l.claimed, jobs...)
+	return jobs, nil
 }
 
 func (l *jobList) FinishJobs(_ context.Context, ids []app.JobID) error {
 	l.Lock()
 	defer l.Unlock()
-	l.waiting = slices.DeleteFunc(l.waiting, func(j app.Job) bool { return slices.Contains(ids, j.ID) })
-	if len(l.waiting) == 0 {
+	l.claimed = slices.DeleteFunc(l.claimed, func(j app.Job) bool { return slices.Contains(ids, j.ID) })
+	if len(l.waiting)+len(l.claimed) == 0 {
 		close(l.done)
 	}
 	return nil
 }
 
+func (l *jobList) ReleaseJobs(_ context.Context, _ time.Time, ids []app.JobID) error {
+	l.Lock()
+	defer l.Unlock()
+	l.claimed = slices.DeleteFunc(l.claimed, func(j app.Job) bool {
+		released := slices.Contains(ids, j.ID)
+		if released {
+			l.waiting = append(l.waiting, j)
+		}
+		return released
+	})
+	return nil
+}
+
+// mailJobs returns jobs with these ids of one website.
+func mailJobs(ids ...app.JobID) (jobs []app.Job) {
+	for _, id := range ids {
+		jobs = append(jobs, app.Job{ID: id, Kind: app.JobMail, Queue: "web_1"})
+	}
+	return jobs
+}
+
+// runJobs starts the jobs of a list until none is left.
+func runJobs(t *testing.T, list *jobList, start func(context.Context, app.Job) error) {
+	t.Helper()
+	list.done = make(chan struct{})
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() { <-list.done; cancel() }()
+	NewJobs(list, start, time.Now, zerolog.Nop()).Run(ctx)
+}
+
 // A job whose workflow could not be started is started again; other jobs are not.
 func TestJobsRetryFailedStarts(t *testing.T) {
 	t.Parallel()
-	list := &jobList{done: make(chan struct{})}
-	list.waiting = []app.Job{{ID: "1", Kind: "mail"}, {ID: "2", Kind: "mail"}, {ID: "3", Kind: "mail"}}
-	ctx, cancel := context.WithCancel(t.Context())
-	var tried []app.JobID
-	jobs := NewJobs(list, func(_ context.Context, job app.Job) error {
-		tried = append(tried, job.ID)
-		if job.ID == "2" && len(tried) < 4 {
+	list := &jobList{waiting: mailJobs("1", "2", "3", "4", "5", "6")}
+	var lock sync.Mutex
+	tried := map[app.JobID]int{}
+	runJobs(t, list, func(_ context.Context, job app.Job) error {
+		lock.Lock()
+		defer lock.Unlock()
+		if tried[job.ID]++; job.ID == "2" && tried[job.ID] < 3 {
 			return errors.New("Temporal is away")
 		}
 		return nil
+	})
+	for id, want := range map[app.JobID]int{"1": 1, "2": 3, "3": 1, "4": 1, "5": 1, "6": 1} {
+		if tried[id] != want {
+			t.Errorf("starts of job %s: got %d, want %d", id, tried[id], want)
+		}
+	}
+}
+
+// A start that takes long delays neither other jobs of the website, nor those of another one, nor urgent jobs.
+func TestSlowStartDelaysNoOtherJob(t *testing.T) {
+	t.Parallel()
+	list := &jobList{waiting: mailJobs("slow", "1", "2", "3", "4", "5", "6", "7", "8", "9")}
+	for i := range 10 {
+		list.waiting = append(list.waiting,
+			app.Job{ID: app.JobID("other" + string(rune('0'+i))), Queue: "web_2"},
+			app.Job{ID: app.JobID("urgent" + string(rune('0'+i))), Queue: "web_1", Urgent: true})
+	}
+	var others sync.WaitGroup
+	others.Add(len(list.waiting) - 1)
+	runJobs(t, list, func(_ context.Context, job app.Job) error {
+		if job.ID == "slow" {
+			others.Wait()
+		} else {
+			others.Done()
+		}
+		return nil
+	})
+}
+
+// While Temporal starts no workflow, a worker holds one job of each urgency at a time, and gives it back.
+func TestJobsProbeWithoutTemporal(t *testing.T) {
+	t.Parallel()
+	ids := make([]app.JobID, 100)
+	for i := range ids {
+		ids[i] = app.JobID(string(rune('a' + i)))
+	}
+	list := &jobList{waiting: mailJobs(ids...)}
+	ctx, cancel := context.WithCancel(t.Context())
+	failures := make(chan struct{})
+	jobs := NewJobs(list, func(ctx context.Context, _ app.Job) error {
+		select {
+		case failures <- struct{}{}:
+		case <-ctx.Done():
+		}
+		return errors.New("Temporal is away")
 	}, time.Now, zerolog.Nop())
-	go func() { <-list.done; cancel() }()
-	jobs.Wake()
-	jobs.Run(ctx)
-	if !slices.Equal(tried, []app.JobID{"1", "2", "3", "2"}) {
-		t.Errorf("started %q, want 1, 2, 3, and 2 again", tried)
+	var running sync.WaitGroup
+	running.Go(func() { jobs.Run(ctx) })
+	for range jobsPerQueue + 2 { // the first claim, and two probes
+		<-failures
+		jobs.Wake()
+	}
+	cancel()
+	running.Wait()
+	if len(list.waiting) != len(ids) || len(list.claimed) > 0 {
+		t.Errorf("jobs that are not released: got %d, want 0", len(list.claimed))
+	}
+	limits := map[int]int{}
+	for _, claim := range list.claims {
+		if !claim.Urgent {
+			limits[claim.Limit]++
+		}
+	}
+	if limits[jobStarters] != 1 || limits[1] < 2 || len(limits) != 2 {
+		t.Errorf("claims by their limits: got %v, want 1 of %d jobs and then probes of 1", limits, jobStarters)
 	}
 }

@@ -93,9 +93,9 @@ func TestResetWhileTheMailServerHangs(t *testing.T) {
 	if n := connections.Load(); n != 0 {
 		t.Errorf("connections of the API to the mail server: got %d, want 0", n)
 	}
-	jobs, err := db.ClaimJobs(t.Context(), now, time.Hour, 10)
+	jobs, err := db.ClaimJobs(t.Context(), now, app.JobClaim{Urgent: true, Limit: 10, PerQueue: 10, Lease: time.Hour})
 	if err != nil || len(jobs) != 1 || jobs[0].Kind != app.JobMail {
-		t.Fatalf("jobs: got %+v and error %v, want one mail", jobs, err)
+		t.Fatalf("urgent jobs: got %+v and error %v, want one mail", jobs, err)
 	}
 	send := func(at time.Time, smtp *activities.SMTP) (activities.MailResult, error) {
 		mails := activities.NewMails(db, smtp, "https://comanda.example", func() time.Time { return at },

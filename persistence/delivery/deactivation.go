@@ -34,10 +34,11 @@ const endQueuedToInactive = `WITH inactive AS MATERIALIZED (
 // endReplaysToInactive enqueues the job that ends the queued deliveries of each of these subscriptions that is
 // inactive.
 func endReplaysToInactive(ctx context.Context, tx bun.Tx, now time.Time, subscriptions []app.SubscriptionID) error {
-	_, err := tx.NewRaw(`INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
-		SELECT 'job_' || uuidv7_hex(?0, row_number() OVER ()), s.store_id, ?1, s.id, ?0, ?0 FROM subscriptions s
+	_, err := tx.NewRaw(`INSERT INTO jobs (id, store_id, queue, kind, subject, urgent, created_at, lease_until)
+		SELECT 'job_' || uuidv7_hex(?0, row_number() OVER ()), s.store_id, store_queue(s.store_id), ?1, s.id, ?3, ?0, ?0
+		FROM subscriptions s
 		WHERE s.id = ANY (?2::text[]) AND NOT s.is_active AND s.deleted_at IS NULL
 			AND NOT EXISTS (SELECT FROM jobs j WHERE j.kind = ?1 AND j.subject = s.id)`,
-		app.At(now).Time, app.JobDeactivation, pgdialect.Array(subscriptions)).Exec(ctx)
+		app.At(now).Time, app.JobDeactivation, pgdialect.Array(subscriptions), app.JobDeactivation.Urgent()).Exec(ctx)
 	return err
 }

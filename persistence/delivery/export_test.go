@@ -21,6 +21,15 @@ func (q *Queue) EnqueueJob(
 	})
 }
 
+// EnqueueJobs enqueues jobs in a separate transaction.
+func (q *Queue) EnqueueJobs(
+	ctx context.Context, now time.Time, store app.StoreID, kind app.JobKind, subjects []string,
+) error {
+	return q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return EnqueueJobs(ctx, tx, now, store, kind, subjects)
+	})
+}
+
 // EnqueueMail enqueues mails about a webhook in a separate transaction.
 func (q *Queue) EnqueueMail(ctx context.Context, now time.Time, store app.StoreID, kind app.MailKind,
 	subject app.SubscriptionID, details app.FailureStreak,
@@ -43,7 +52,8 @@ var Statements = map[string]struct {
 	"Unclaim":        {unclaimStatement, 3},
 	"Requeue":        {requeueStatement, 2},
 	"Overdue":        {overdueStatement, 4},
-	"EnqueueLost":    {enqueueLostStatement, 11},
+	"EnqueueLost":    {enqueueLostStatement, 13},
+	"ClaimJobs":      {claimJobsStatement, 9},
 	"PlanUsage":      {planUsageStatement, 2},
 	"ExpectStarts":   {expectedStartsStatement, 8},
 }

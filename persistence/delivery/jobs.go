@@ -2,7 +2,9 @@ package delivery
 
 import (
 	"context"
-	_ "embed" // for the statement
+	_ "embed" // for the statements
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -15,8 +17,38 @@ import (
 func EnqueueJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind,
 	subject string,
 ) error {
-	_, err := tx.NewRaw(`INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
-		VALUES (?0, ?1, ?2, ?3, ?4, ?4)`, app.NewID[app.JobID](now), store, kind, subject, app.At(now).Time).Exec(ctx)
+	return EnqueueJobs(ctx, tx, now, store, kind, []string{subject})
+}
+
+// EnqueueJobs is [EnqueueJob] for many subjects, in one statement.
+func EnqueueJobs(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind,
+	subjects []string,
+) error {
+	return enqueueJobs(ctx, tx, now, store, kind, kind.Urgent(), subjects)
+}
+
+// enqueueMailJob enqueues the job that sends a mail.
+func enqueueMailJob(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind,
+	id app.MailID,
+) error {
+	return enqueueJobs(ctx, tx, now, store, app.JobMail, kind.Urgent(), []string{string(id)})
+}
+
+func enqueueJobs(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind, urgent bool,
+	subjects []string,
+) error {
+	if len(subjects) == 0 {
+		return nil
+	}
+	ids := make([]string, len(subjects))
+	for i := range subjects {
+		ids[i] = string(app.NewID[app.JobID](now))
+	}
+	_, err := tx.Tx.ExecContext(ctx, `INSERT INTO jobs
+			(id, store_id, queue, kind, subject, urgent, created_at, lease_until)
+		SELECT j.id, $1, store_queue($1), $2, j.subject, $3, $4, $4
+		FROM unnest($5::text[], $6::text[]) AS j (id, subject)`,
+		store, kind, urgent, app.At(now).Time, ids, subjects)
 	if err != nil {
 		return err
 	}
@@ -36,32 +68,52 @@ var enqueueLostStatement string
 func (q *Queue) EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (n int, err error) {
 	err = q.pg.System().DB.QueryRowContext(ctx, enqueueLostStatement, now, after, q.policy.MailOverdue,
 		app.JobTeardown, app.JobReplay, app.JobMail, q.policy.LostJobs, app.JobSoldOut, app.JobErasure,
-		app.JobAcceptance, app.JobDeactivation).Scan(&n)
+		app.JobAcceptance, app.JobDeactivation, app.UrgentJobs, app.UrgentMails).Scan(&n)
 	return n, pg.Classify(err)
 }
 
-// ClaimJobs claims jobs, oldest first, at most limit. A job that is not passed to FinishJobs within
-// the lease can be claimed again.
-func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, lease time.Duration, limit int) ([]app.Job, error) {
-	rows, err := q.pg.System().DB.QueryContext(ctx, `
-		WITH free AS MATERIALIZED (
-			SELECT id FROM jobs WHERE lease_until <= $1 ORDER BY lease_until, id LIMIT $3 FOR UPDATE SKIP LOCKED
-		)
-		UPDATE jobs SET lease_until = $2 FROM free WHERE jobs.id = free.id
-		RETURNING jobs.id, kind, store_id, subject`, now, now.Add(lease), limit)
+//go:embed queries/claim_jobs.sql
+var claimJobsStatement string
+
+// ClaimJobs claims jobs. Queues take turns, and the next call of this process continues after the last queue of this
+// call; the jobs of a queue are claimed oldest first. A job that is not passed to FinishJobs within the lease can be
+// claimed again.
+func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, claim app.JobClaim) ([]app.Job, error) {
+	queues := slices.Sorted(maps.Keys(claim.Starting))
+	starting := make([]int, len(queues))
+	for i, queue := range queues {
+		starting[i] = claim.Starting[queue]
+	}
+	turn := &q.jobTurns[0]
+	if claim.Urgent {
+		turn = &q.jobTurns[1]
+	}
+	rows, err := q.pg.System().DB.QueryContext(ctx, claimJobsStatement, now, now.Add(claim.Lease), claim.Urgent,
+		turn.after(), claim.Limit, claim.PerQueue, queues, starting, q.policy.VisitQueues)
 	if err != nil {
 		return nil, pg.Classify(err)
 	}
 	defer rows.Close()
 	var jobs []app.Job
 	for rows.Next() {
-		var j app.Job
-		if err := rows.Scan(&j.ID, &j.Kind, &j.StoreID, &j.Subject); err != nil {
+		var last string
+		j := app.Job{Urgent: claim.Urgent}
+		if err := rows.Scan(&last, &j.ID, &j.Queue, &j.Kind, &j.StoreID, &j.Subject); err != nil {
 			return nil, err
 		}
-		jobs = append(jobs, j)
+		turn.endAt(last)
+		if j.ID != "" {
+			jobs = append(jobs, j)
+		}
 	}
 	return jobs, pg.Classify(rows.Err())
+}
+
+// ReleaseJobs ends the leases of claims before their time, at until. A job that is no longer enqueued is ignored.
+func (q *Queue) ReleaseJobs(ctx context.Context, until time.Time, ids []app.JobID) error {
+	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE jobs SET lease_until = $2
+		WHERE id = ANY ($1) AND lease_until > $2`, ids, until)
+	return pg.Classify(err)
 }
 
 // FinishJobs deletes jobs whose workflows have started.

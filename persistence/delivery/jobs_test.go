@@ -17,7 +17,7 @@ func TestClaimAndFinishJobs(t *testing.T) {
 		must(t, db.EnqueueJob(t.Context(), noon.Add(time.Duration(i)*time.Microsecond), store, "mail", subject))
 	}
 	claim := func(at time.Time, limit int) (subjects string, ids []app.JobID) {
-		jobs, err := db.ClaimJobs(t.Context(), at, time.Minute, limit)
+		jobs, err := db.ClaimJobs(t.Context(), at, app.JobClaim{Limit: limit, PerQueue: limit, Lease: time.Minute})
 		must(t, err)
 		for _, j := range jobs {
 			if j.Kind != "mail" || j.StoreID != store {

@@ -15,11 +15,8 @@ import (
 // kinds and subjects.
 func takeJobs(t *testing.T, db *persistencetest.Database, now time.Time) (jobs []string) {
 	t.Helper()
-	claimed, err := db.ClaimJobs(t.Context(), now, time.Minute, 100)
-	must(t, err)
-	for _, job := range claimed {
+	for _, job := range persistencetest.TakeJobs(t, db, now) {
 		jobs = append(jobs, string(job.Kind)+"/"+job.Subject)
-		must(t, db.FinishJobs(t.Context(), []app.JobID{job.ID}))
 	}
 	slices.Sort(jobs)
 	return jobs

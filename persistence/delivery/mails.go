@@ -62,7 +62,7 @@ func enqueueMails(
 		if err != nil {
 			return err
 		}
-		if err := EnqueueJob(ctx, tx, now, store, app.JobMail, string(id)); err != nil {
+		if err := enqueueMailJob(ctx, tx, now, store, kind, id); err != nil {
 			return err
 		}
 	}
@@ -85,7 +85,7 @@ func (q *Queue) EnqueueInvitationMail(ctx context.Context, tx bun.Tx, now time.T
 	if err != nil {
 		return err
 	}
-	return EnqueueJob(ctx, tx, now, store, app.JobMail, string(id))
+	return enqueueMailJob(ctx, tx, now, store, app.MailInvitation, id)
 }
 
 // EnqueueSealedMail enqueues a mail with a secret, which is stored sealed until the mail has ended: the token of a link
@@ -105,7 +105,7 @@ func (q *Queue) EnqueueSealedMail(ctx context.Context, tx bun.Tx, now time.Time,
 	if err != nil {
 		return err
 	}
-	return EnqueueJob(ctx, tx, now, store, app.JobMail, string(id))
+	return enqueueMailJob(ctx, tx, now, store, kind, id)
 }
 
 // mailRow holds the columns of the table mails that ClaimMail reads.

@@ -22,14 +22,11 @@ const lease = time.Minute
 // enqueued returns the mails that have been enqueued since the last call.
 func enqueued(t *testing.T, db *persistencetest.Database) (ids []app.MailID) {
 	t.Helper()
-	jobs, err := db.ClaimJobs(t.Context(), noon.Add(time.Hour), time.Hour, 100)
-	must(t, err)
-	for _, job := range jobs {
+	for _, job := range persistencetest.TakeJobs(t, db, noon.Add(time.Hour)) {
 		if job.Kind != app.JobMail {
 			t.Errorf("job: got %+v, want a mail", job)
 		}
 		ids = append(ids, app.MailID(job.Subject))
-		must(t, db.FinishJobs(t.Context(), []app.JobID{job.ID}))
 	}
 	return ids
 }

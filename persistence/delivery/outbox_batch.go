@@ -39,23 +39,3 @@ func EmitAll(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, e
 	}
 	return wakeRelays(ctx)
 }
-
-// EnqueueJobs is [EnqueueJob] for many subjects, in one statement.
-func EnqueueJobs(
-	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.JobKind, subjects []string,
-) error {
-	if len(subjects) == 0 {
-		return nil
-	}
-	ids := make([]string, len(subjects))
-	for i := range subjects {
-		ids[i] = string(app.NewID[app.JobID](now))
-	}
-	_, err := tx.Tx.ExecContext(ctx, `INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
-		SELECT j.id, $1, $2, j.subject, $3, $3 FROM unnest($4::text[], $5::text[]) AS j (id, subject)`,
-		store, kind, app.At(now).Time, ids, subjects)
-	if err != nil {
-		return err
-	}
-	return wakeRelays(ctx)
-}

@@ -28,6 +28,9 @@ func TestRelayStatementsUseIndexes(t *testing.T) {
 			SELECT 'dlv_x' || i, $2, $2, 'evt_x' || i, CASE WHEN i % 2 = 0 THEN $1 ELSE $1 || i % 100 END, 'order.created',
 				CASE WHEN i % 4 = 0 THEN 'queued' ELSE 'delivered' END, now() + interval '1 s' * i, now()
 				FROM generate_series(1, 50000) i`,
+		`INSERT INTO jobs (id, store_id, queue, kind, subject, urgent, created_at, lease_until)
+			SELECT 'job_' || i, $2, $2, 'soldout', 'prd_' || i, false, now(), now() FROM generate_series(1, 50000) i
+			WHERE $1 <> ''`,
 		`INSERT INTO plan_windows SELECT $1 || i % 100, now() + interval '1 h' * i, 500, 0
 			FROM generate_series(1, 10000) i WHERE $2 <> ''`,
 	} {
@@ -39,7 +42,7 @@ func TestRelayStatementsUseIndexes(t *testing.T) {
 	for name, statement := range delivery.Statements {
 		plan, err := db.Explain(t.Context(), statement.SQL, statement.Args)
 		must(t, err)
-		for _, table := range []string{"deliveries", "outbox", "plan_windows"} {
+		for _, table := range []string{"deliveries", "outbox", "plan_windows", "jobs"} {
 			if strings.Contains(plan, "Seq Scan on "+table) {
 				t.Errorf("%s reads all of %s:\n%s", name, table, plan)
 			}

@@ -32,6 +32,7 @@ type Queue struct {
 
 	planWindow time.Duration
 	positions  claimPositions
+	jobTurns   [2]turn // of jobs, and of urgent jobs
 
 	ended func(status app.DeliveryStatus, n int)
 

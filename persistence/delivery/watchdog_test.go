@@ -67,7 +67,7 @@ func TestFailureEnqueuesWatchdog(t *testing.T) {
 	respond(t, db, store, s, 200, noon.Add(2*time.Minute))
 	respond(t, db, store, s, 503, noon.Add(3*time.Minute))
 	want(1, "two streaks under one watchdog")
-	jobs, err := db.ClaimJobs(t.Context(), noon, time.Minute, 10)
+	jobs, err := db.ClaimJobs(t.Context(), noon, app.JobClaim{Limit: 10, PerQueue: 10, Lease: time.Minute})
 	must(t, err)
 	if len(jobs) != 1 || jobs[0].Kind != app.JobWatchdog || jobs[0].Subject != string(s) || jobs[0].StoreID != store {
 		t.Errorf("jobs: got %+v, want one watchdog of %s", jobs, s)

@@ -114,8 +114,7 @@ func TestDeleteSubscription(t *testing.T) {
 	if outgoing, err := db.Outgoing(t.Context(), claims[1].ID, 2); err != nil || !outgoing.Deleted {
 		t.Errorf("Outgoing: got %+v and error %v, want a deleted subscription", outgoing, err)
 	}
-	jobs, err := db.ClaimJobs(t.Context(), noon.Add(time.Second), time.Minute, 10)
-	must(t, err)
+	jobs := persistencetest.TakeJobs(t, db, noon.Add(time.Second))
 	if len(jobs) != 1 || jobs[0].Kind != app.JobTeardown || jobs[0].Subject != string(s.ID) ||
 		jobs[0].StoreID != r.Stores[0] {
 		t.Errorf("jobs: got %+v, want one teardown of %s", jobs, s.ID)

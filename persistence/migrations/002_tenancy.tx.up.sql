@@ -60,6 +60,12 @@ CREATE TABLE stores (
 CREATE INDEX stores_by_website ON stores (website_id);
 CALL fence('stores', 'id');
 
+-- Returns the queue of a store: its website (by its id) or, for a sandbox, the store (by its id). Websites take turns
+-- wherever their work is queued.
+CREATE FUNCTION store_queue(store text) RETURNS text LANGUAGE sql STABLE AS $$
+    SELECT CASE WHEN sandbox_of IS NULL THEN website_id ELSE id END FROM stores WHERE id = store
+$$;
+
 CREATE TABLE store_views (
     id         text PRIMARY KEY,
     store_id   text NOT NULL REFERENCES stores,

@@ -139,12 +139,17 @@ CALL fence('replays', 'store_id');
 CREATE TABLE jobs (
     id          text PRIMARY KEY,
     store_id    text NOT NULL REFERENCES stores,
+    queue       text NOT NULL,       -- store_queue of its store
     kind        text NOT NULL,
     subject     text NOT NULL,
+    urgent      boolean NOT NULL,    -- it does not wait for jobs that are not urgent
     created_at  timestamptz NOT NULL,
     lease_until timestamptz NOT NULL -- end of the lease of a worker
 );
-CREATE INDEX jobs_free ON jobs (lease_until);
+-- For claims, which read the queues with jobs, and the oldest jobs of each.
+CREATE INDEX jobs_free ON jobs (queue, urgent, lease_until, id);
+-- For jobs that are enqueued only if they are not enqueued already.
+CREATE INDEX jobs_of_subject ON jobs (subject, kind);
 CALL fence('jobs', 'store_id');
 
 -- Mails that a transaction has enqueued, each to one recipient. Address and text are not stored: the worker determines

@@ -39,14 +39,11 @@ func wait(t *testing.T, db *persistencetest.Database, id app.OrderID, d time.Dur
 // jobsOf returns the number of enqueued jobs of a kind by subject, and removes all jobs.
 func jobsOf(t *testing.T, db *persistencetest.Database, kind app.JobKind) map[string]int {
 	t.Helper()
-	jobs, err := db.ClaimJobs(t.Context(), time.Now().Add(time.Hour), time.Hour, 100)
-	must(t, err)
 	found := map[string]int{}
-	for _, job := range jobs {
+	for _, job := range persistencetest.TakeJobs(t, db, time.Now().Add(time.Hour)) {
 		if job.Kind == kind {
 			found[job.Subject]++
 		}
-		must(t, db.FinishJobs(t.Context(), []app.JobID{job.ID}))
 	}
 	return found
 }

@@ -1,6 +1,8 @@
 package persistencetest
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -30,6 +32,25 @@ func Claim(t testing.TB, db *Database) []app.Claim {
 	claimed, err := db.Claim(t.Context(), Noon, Limits)
 	Must(t, err)
 	return claimed.Claims
+}
+
+// TakeJobs finishes all jobs that can be claimed at a time without starting them. It returns them in the order in which
+// they were enqueued.
+func TakeJobs(t testing.TB, db *Database, now time.Time) (taken []app.Job) {
+	t.Helper()
+	for _, urgent := range []bool{true, false} {
+		for more := true; more; {
+			jobs, err := db.ClaimJobs(t.Context(), now,
+				app.JobClaim{Urgent: urgent, Limit: 1000, PerQueue: 1000, Lease: time.Minute})
+			Must(t, err)
+			for _, job := range jobs {
+				Must(t, db.FinishJobs(t.Context(), []app.JobID{job.ID}))
+			}
+			taken, more = append(taken, jobs...), len(jobs) > 0
+		}
+	}
+	slices.SortFunc(taken, func(a, b app.Job) int { return strings.Compare(string(a.ID), string(b.ID)) })
+	return taken
 }
 
 // Attempt records an attempt. Its time is as many hours after Noon as its number.

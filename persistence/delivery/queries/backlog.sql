@@ -57,4 +57,4 @@ SELECT
 	(SELECT count(*) FROM (SELECT FROM (SELECT subscription_id FROM strayed LIMIT $3) s, LATERAL (
 		SELECT FROM deliveries d
 		WHERE d.subscription_id = s.subscription_id AND d.status = 'dead_letter' LIMIT $2) d LIMIT $2) d),
-	(SELECT count(*) FROM (SELECT FROM jobs ORDER BY lease_until LIMIT $2) j)
+	(SELECT count(*) FROM (SELECT FROM jobs ORDER BY queue LIMIT $2) j)

@@ -5,6 +5,7 @@
 --   $9 kind of the job that erases the bodies of a customer's events
 --   $10 kind of the job that watches an order until it is accepted
 --   $11 kind of the job that ends the queued deliveries of an inactive webhook
+--   $12, $13 kinds of urgent jobs and of urgent mails
 WITH unfinished AS MATERIALIZED (
     (SELECT s.store_id, $4::text AS kind, s.id AS subject FROM subscriptions s
         WHERE s.deleted_at <= $1::timestamptz - $2::interval AND EXISTS (
@@ -36,8 +37,9 @@ WITH unfinished AS MATERIALIZED (
     (SELECT store_id, $10, order_id FROM acceptances WHERE next_at <= $1::timestamptz - $2::interval
         ORDER BY next_at LIMIT $7)
 ), enqueued AS (
-    INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
-    SELECT 'job_' || uuidv7_hex($1, row_number() OVER ()), u.store_id, u.kind, u.subject, $1, $1
+    INSERT INTO jobs (id, store_id, queue, kind, subject, urgent, created_at, lease_until)
+    SELECT 'job_' || uuidv7_hex($1, row_number() OVER ()), u.store_id, store_queue(u.store_id), u.kind, u.subject,
+        u.kind = ANY ($12) OR EXISTS (SELECT FROM mails m WHERE m.id = u.subject AND m.kind = ANY ($13)), $1, $1
     FROM unfinished u WHERE NOT EXISTS (SELECT FROM jobs j WHERE j.kind = u.kind AND j.subject = u.subject)
     RETURNING 1
 )

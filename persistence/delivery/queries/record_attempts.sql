@@ -102,8 +102,8 @@ WITH r AS MATERIALIZED (
 		watch_at = CASE WHEN c.unwatched THEN o.at ELSE h.watch_at END
 	FROM outcome o, changing c WHERE h.subscription_id = o.subscription_id AND c.subscription_id = h.subscription_id
 ), watchdog AS (
-	INSERT INTO jobs (id, store_id, kind, subject, created_at, lease_until)
-	SELECT 'job_' || uuidv7_hex(), c.store_id, $21, c.subscription_id, o.at, o.at
+	INSERT INTO jobs (id, store_id, queue, kind, subject, urgent, created_at, lease_until)
+	SELECT 'job_' || uuidv7_hex(), c.store_id, store_queue(c.store_id), $21, c.subscription_id, false, o.at, o.at
 	FROM changing c JOIN outcome o USING (subscription_id) WHERE c.unwatched
 )
 SELECT f.place, coalesce(d.moved, false) FROM fresh f LEFT JOIN delivery d ON d.id = f.delivery_id

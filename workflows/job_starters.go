@@ -1,0 +1,218 @@
+package workflows
+
+import (
+	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"github.com/rs/zerolog"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// Limits of the starters of urgent jobs, and of those of the other jobs. A start takes some milliseconds. Without
+// Temporal, it takes up to startTimeout, which the lease exceeds.
+const (
+	jobStarters     = 8                // concurrent starts
+	jobsPerQueue    = 4                // concurrent starts for one website
+	jobLease        = 30 * time.Second // until another worker takes over the jobs of a worker that died
+	jobReleaseDelay = time.Second      // until a job whose start failed can be claimed again
+)
+
+// Jobs starts the workflows of enqueued jobs. Any number of workers can run it concurrently.
+type Jobs struct {
+	store JobStore
+	start func(ctx context.Context, job app.Job) error
+	now   func() time.Time
+	log   zerolog.Logger
+	wakes [2]chan struct{}
+}
+
+// NewJobs returns a starter of jobs. start must be idempotent.
+func NewJobs(
+	store JobStore, start func(context.Context, app.Job) error, now func() time.Time, log zerolog.Logger,
+) *Jobs {
+	return &Jobs{store, start, now, log, [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
+}
+
+// Wake makes Run look for jobs immediately.
+func (j *Jobs) Wake() {
+	for _, wake := range j.wakes {
+		notify(wake)
+	}
+}
+
+// Run starts jobs until ctx is done. It looks for jobs when woken, and once a second. Urgent jobs have separate
+// starters. Claims whose start was interrupted are released for other workers.
+func (j *Jobs) Run(ctx context.Context) {
+	var running sync.WaitGroup
+	for i, urgent := range []bool{false, true} {
+		starting := jobStarts{
+			Jobs: j, urgent: urgent, wake: j.wakes[i], freed: make(chan struct{}, 1),
+			results: make(chan jobResult, jobStarters), queues: map[string]int{},
+		}
+		running.Go(func() { starting.run(ctx) })
+	}
+	running.Wait()
+}
+
+// jobResult is the result of a job's start.
+type jobResult struct {
+	id  app.JobID
+	err error
+}
+
+// jobStarts starts urgent jobs, or the others.
+type jobStarts struct {
+	*Jobs
+	urgent  bool
+	wake    chan struct{} // there may be a new job
+	freed   chan struct{} // half of the starters are free
+	results chan jobResult
+
+	lock   sync.Mutex
+	queues map[string]int // running starts by queue
+	active int            // running starts
+	failed int            // failed starts since the last successful one
+}
+
+func (s *jobStarts) run(ctx context.Context) {
+	var recording, starts sync.WaitGroup
+	recording.Go(s.record)
+	for ctx.Err() == nil {
+		claim, probed := s.next()
+		var more bool
+		if claim.Limit > 0 {
+			jobs := s.claim(ctx, claim)
+			for _, job := range jobs {
+				starts.Go(func() { s.startOne(ctx, job) })
+			}
+			more = left(jobs, claim)
+		}
+		s.pause(ctx, more || claim.Limit == 0, probed)
+	}
+	starts.Wait()
+	close(s.results)
+	recording.Wait()
+}
+
+// next returns the limits of the next claim. After a failed start, one job probes whether Temporal starts workflows
+// again, so that the other jobs stay free for other workers. probed means that a probe has failed.
+func (s *jobStarts) next() (claim app.JobClaim, probed bool) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	claim = app.JobClaim{
+		Urgent: s.urgent, Limit: jobStarters - s.active, PerQueue: jobsPerQueue, Starting: maps.Clone(s.queues),
+		Lease: jobLease,
+	}
+	if s.failed > 0 {
+		claim.Limit = min(1, max(0, 1-s.active))
+	}
+	return claim, s.failed > 1
+}
+
+// claim claims jobs and counts them as starting.
+func (s *jobStarts) claim(ctx context.Context, claim app.JobClaim) []app.Job {
+	jobs, err := s.store.ClaimJobs(ctx, s.now(), claim)
+	if err != nil && ctx.Err() == nil {
+		s.log.Error().Err(err).Msg("cannot claim jobs; retrying")
+	}
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, job := range jobs {
+		s.active++
+		s.queues[job.Queue]++
+	}
+	return jobs
+}
+
+// left reports whether jobs may be left after a claim: it has reached its limit, or that of a queue.
+func left(jobs []app.Job, claim app.JobClaim) bool {
+	queues := maps.Clone(claim.Starting)
+	full := len(jobs) == claim.Limit
+	for _, job := range jobs {
+		queues[job.Queue]++
+		full = full || queues[job.Queue] >= claim.PerQueue
+	}
+	return full
+}
+
+// pause waits for a new job, for a second, or, if jobs are left, for free starters.
+func (s *jobStarts) pause(ctx context.Context, more, probed bool) {
+	wake, freed := s.wake, s.freed
+	switch {
+	case probed:
+		wake, freed = nil, nil
+	case !more:
+		freed = nil
+	}
+	timer := time.NewTimer(idlePoll)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+	case <-wake:
+	case <-freed:
+	case <-timer.C:
+	}
+}
+
+func (s *jobStarts) startOne(ctx context.Context, job app.Job) {
+	limited, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	err := s.start(limited, job)
+	if err != nil && ctx.Err() == nil {
+		s.log.Error().Err(err).Str("job", string(job.ID)).Str("kind", string(job.Kind)).
+			Str("store", string(job.StoreID)).Msg("cannot start the workflow of a job; retrying")
+	}
+	s.results <- jobResult{job.ID, err}
+	s.lock.Lock()
+	s.active--
+	if s.queues[job.Queue]--; s.queues[job.Queue] == 0 {
+		delete(s.queues, job.Queue)
+	}
+	if s.failed++; err == nil {
+		s.failed = 0
+	}
+	freed := s.active <= jobStarters/2
+	s.lock.Unlock()
+	if freed {
+		notify(s.freed)
+	}
+}
+
+// record removes started jobs and releases the others. It records the results that are available together.
+func (s *jobStarts) record() {
+	for result := range s.results {
+		var started, failed []app.JobID
+		for more := true; more; {
+			if result.err == nil {
+				started = append(started, result.id)
+			} else {
+				failed = append(failed, result.id)
+			}
+			select {
+			case result, more = <-s.results:
+			default:
+				more = false
+			}
+		}
+		s.finish(started, failed)
+	}
+}
+
+func (s *jobStarts) finish(started, failed []app.JobID) {
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if len(started) > 0 {
+		if err := s.store.FinishJobs(ctx, started); err != nil {
+			s.log.Error().Err(err).Int("jobs", len(started)).
+				Msg("cannot record the starts of jobs; they will be repeated without effect")
+		}
+	}
+	if len(failed) > 0 {
+		if err := s.store.ReleaseJobs(ctx, s.now().Add(jobReleaseDelay), failed); err != nil {
+			s.log.Error().Err(err).Int("jobs", len(failed)).Msg("cannot release jobs; their lease will expire")
+		}
+	}
+}
