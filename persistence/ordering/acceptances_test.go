@@ -112,11 +112,11 @@ func TestUnacceptedOrderIsCancelled(t *testing.T) {
 	if stock() >= 10 {
 		t.Fatalf("stock after the order: got %d, want less than 10", stock())
 	}
-	wait(t, db, order.ID, 10*time.Minute-time.Second)
+	wait(t, db, order.ID, 9*time.Minute)
 	if tick := r.evaluate(t, db.DB, order.ID); tick.State != app.AcceptanceReminded {
-		t.Errorf("a second before the deadline: got %+v, want reminded", tick)
+		t.Errorf("a minute before the deadline: got %+v, want reminded", tick)
 	}
-	wait(t, db, order.ID, time.Second)
+	wait(t, db, order.ID, time.Minute)
 	if tick := r.evaluate(t, db.DB, order.ID); tick.State != app.AcceptanceCancelled {
 		t.Errorf("at the deadline: got %+v, want cancelled", tick)
 	}
