@@ -11,7 +11,7 @@ CREATE TABLE acceptances (
     CONSTRAINT acceptances_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
     CONSTRAINT acceptances_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
 );
-CREATE INDEX acceptances_next ON acceptances (next_at);
+CREATE INDEX acceptances_next ON acceptances (next_at, order_id);
 CREATE INDEX acceptances_reminded ON acceptances (store_id, reminded_at) WHERE (reminded_at IS NOT NULL);
 ALTER TABLE acceptances ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON acceptances TO comanda_system USING (true);
@@ -463,6 +463,7 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON loyalty_entries TO comanda_app, comanda_
 CREATE TABLE mails (
     id text NOT NULL,
     store_id text NOT NULL,
+    queue text NOT NULL,
     kind text NOT NULL,
     subject text NOT NULL,
     recipient text,
@@ -482,7 +483,7 @@ CREATE TABLE mails (
     CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'obsolete'::text, 'failed'::text])))
 );
 CREATE INDEX mails_of_subject ON mails (subject) WHERE (ended_at IS NULL);
-CREATE INDEX mails_queued ON mails (lease_until) WHERE (status = 'queued'::text);
+CREATE INDEX mails_queued ON mails (queue, lease_until, id) WHERE (status = 'queued'::text);
 ALTER TABLE mails ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON mails TO comanda_system USING (true);
 CREATE POLICY one_store ON mails TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
@@ -847,7 +848,7 @@ CREATE UNIQUE INDEX products_by_external_id ON products (store_id, external_id) 
 CREATE INDEX products_by_position ON products (store_id, category COLLATE "C", "position", id) WHERE (deleted_at IS NULL);
 CREATE UNIQUE INDEX products_by_sku ON products (store_id, sku) WHERE ((sku <> ''::text) AND (deleted_at IS NULL));
 CREATE INDEX products_newest ON products (store_id, created_at, id) WHERE (deleted_at IS NULL);
-CREATE INDEX products_sold_out ON products (sold_out_until) WHERE ((sold_out_until IS NOT NULL) AND (deleted_at IS NULL));
+CREATE INDEX products_sold_out ON products (sold_out_until, id) WHERE ((sold_out_until IS NOT NULL) AND (deleted_at IS NULL));
 CREATE INDEX products_with_deleted ON products (store_id, created_at, id);
 ALTER TABLE products ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON products TO comanda_system USING (true);
@@ -914,7 +915,7 @@ CREATE TABLE replays (
     CONSTRAINT replays_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'cancelled'::text])))
 );
 CREATE INDEX replays_of_store ON replays (store_id, id);
-CREATE INDEX replays_running ON replays (created_at) WHERE (status = 'running'::text);
+CREATE INDEX replays_running ON replays (created_at, id) WHERE (status = 'running'::text);
 ALTER TABLE replays ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON replays TO comanda_system USING (true);
 CREATE POLICY one_store ON replays TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
@@ -1122,8 +1123,8 @@ CREATE TABLE subscriptions (
     CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
     CONSTRAINT subscriptions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
 );
-CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at) WHERE (deleted_at IS NOT NULL);
-CREATE INDEX subscriptions_inactive ON subscriptions (updated_at) WHERE ((NOT is_active) AND (deleted_at IS NULL));
+CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at, id) WHERE (deleted_at IS NOT NULL);
+CREATE INDEX subscriptions_inactive ON subscriptions (updated_at, id) WHERE ((NOT is_active) AND (deleted_at IS NULL));
 CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) WHERE (deleted_at IS NULL);
 CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE (previous_secret_until IS NOT NULL);
 ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

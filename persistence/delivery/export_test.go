@@ -52,10 +52,18 @@ var Statements = map[string]struct {
 	"Unclaim":        {unclaimStatement, 3},
 	"Requeue":        {requeueStatement, 2},
 	"Overdue":        {overdueStatement, 4},
-	"EnqueueLost":    {enqueueLostStatement, 13},
 	"ClaimJobs":      {claimJobsStatement, 9},
 	"PlanUsage":      {planUsageStatement, 2},
 	"ExpectStarts":   {expectedStartsStatement, 8},
+}
+
+// LostStatements are the statements that enqueue lost jobs, and their number of arguments.
+func LostStatements() (statements map[string]string, args int) {
+	statements = map[string]string{}
+	for _, work := range unfinished {
+		statements[string(work.kind)] = work.statement()
+	}
+	return statements, 8
 }
 
 // Explain returns the generic plan of a statement.

@@ -55,23 +55,6 @@ func enqueueJobs(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreI
 	return wakeRelays(ctx)
 }
 
-//go:embed queries/enqueue_lost.sql
-var enqueueLostStatement string
-
-// EnqueueLostJobs enqueues jobs again whose workflows may be lost, and returns their number:
-//
-//   - jobs that are unfinished for longer than after, including deactivations with queued deliveries
-//   - mails that were not attempted for Policy.MailOverdue
-//   - products whose soldOutUntil, and orders whose next deadline of acceptance, passed more than after ago
-//
-// A job whose workflow is open has no effect. Failing subscriptions get a new watchdog in [Queue.RecordAttempt].
-func (q *Queue) EnqueueLostJobs(ctx context.Context, now time.Time, after time.Duration) (n int, err error) {
-	err = q.pg.System().DB.QueryRowContext(ctx, enqueueLostStatement, now, after, q.policy.MailOverdue,
-		app.JobTeardown, app.JobReplay, app.JobMail, q.policy.LostJobs, app.JobSoldOut, app.JobErasure,
-		app.JobAcceptance, app.JobDeactivation, app.UrgentJobs, app.UrgentMails).Scan(&n)
-	return n, pg.Classify(err)
-}
-
 //go:embed queries/claim_jobs.sql
 var claimJobsStatement string
 
@@ -88,7 +71,7 @@ func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, claim app.JobClaim
 	if claim.Urgent {
 		turn = &q.jobTurns[1]
 	}
-	rows, err := q.pg.System().DB.QueryContext(ctx, claimJobsStatement, now, now.Add(claim.Lease), claim.Urgent,
+	rows, err := q.relay.System().DB.QueryContext(ctx, claimJobsStatement, now, now.Add(claim.Lease), claim.Urgent,
 		turn.after(), claim.Limit, claim.PerQueue, queues, starting, q.policy.VisitQueues)
 	if err != nil {
 		return nil, pg.Classify(err)
@@ -111,13 +94,13 @@ func (q *Queue) ClaimJobs(ctx context.Context, now time.Time, claim app.JobClaim
 
 // ReleaseJobs ends the leases of claims before their time, at until. A job that is no longer enqueued is ignored.
 func (q *Queue) ReleaseJobs(ctx context.Context, until time.Time, ids []app.JobID) error {
-	_, err := q.pg.System().DB.ExecContext(ctx, `UPDATE jobs SET lease_until = $2
+	_, err := q.relay.System().DB.ExecContext(ctx, `UPDATE jobs SET lease_until = $2
 		WHERE id = ANY ($1) AND lease_until > $2`, ids, until)
 	return pg.Classify(err)
 }
 
 // FinishJobs deletes jobs whose workflows have started.
 func (q *Queue) FinishJobs(ctx context.Context, ids []app.JobID) error {
-	_, err := q.pg.System().DB.ExecContext(ctx, `DELETE FROM jobs WHERE id = ANY ($1)`, ids)
+	_, err := q.relay.System().DB.ExecContext(ctx, `DELETE FROM jobs WHERE id = ANY ($1)`, ids)
 	return pg.Classify(err)
 }

@@ -2,12 +2,14 @@ package delivery_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -78,5 +80,56 @@ func TestLostJobsAreEnqueuedAgain(t *testing.T) {
 	must(t, err)
 	if n, err := db.EnqueueLostJobs(t.Context(), noon.Add(3*time.Hour), after); n != 0 || err != nil {
 		t.Errorf("EnqueueLostJobs of finished work: got %d and error %v, want 0", n, err)
+	}
+}
+
+// Unfinished work of any number hides no lost job, and one statement reads a bounded part of it.
+func TestLostJobsBehindOtherUnfinishedWork(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	const many = 1100
+	change(t, db, `INSERT INTO replays (id, store_id, delivery_status, created_from, created_to, status, matched,
+			created_at)
+		SELECT 'rpl_' || lpad(i::text, 4, '0'), $1, 'delivered', $2, $2, 'running', 0, $2
+		FROM generate_series(1, $3) i`, r.Stores[0], noon, many)
+	change(t, db, `INSERT INTO mails (id, store_id, queue, kind, subject, details, lease_until, created_at)
+		SELECT 'mail_' || i, $1, $1, 'order_reminder', 'ord_' || i, '{}', $2, $2 FROM generate_series(1, $3) i`,
+		r.Stores[0], noon, many)
+	change(t, db, "UPDATE products SET sold_out_until = $1", noon)
+	takeJobs(t, db, later)
+	at := noon.Add(3 * time.Hour)
+	if n, err := db.EnqueueLostJobs(t.Context(), at, time.Hour); n != 2*many+2 || err != nil {
+		t.Errorf("lost jobs: got %d and error %v, want %d", n, err, 2*many+2)
+	}
+	takeJobs(t, db, at)
+
+	limited := withPolicy(t, db, func(p *delivery.Policy) { p.LostBatch, p.LostBatches = 100, 3 })
+	found := map[string]bool{}
+	for range 4 { // three rounds of 300, and the rest
+		if n, err := limited.EnqueueLostJobs(t.Context(), at, time.Hour); n > 2*300+2 || err != nil {
+			t.Errorf("lost jobs of a round: got %d and error %v, want at most %d", n, err, 2*300+2)
+		}
+		for _, job := range takeJobs(t, db, at) {
+			found[job] = true
+		}
+	}
+	if len(found) != 2*many+2 {
+		t.Errorf("different jobs in four rounds: got %d, want %d", len(found), 2*many+2)
+	}
+}
+
+// The statements that find lost jobs read no whole table, and no batch is sorted.
+func TestLostJobsAreReadAlongIndexes(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	statements, args := delivery.LostStatements()
+	for kind, statement := range statements {
+		plan, err := db.Explain(t.Context(), statement, args)
+		must(t, err)
+		batch, _, _ := strings.Cut(plan, "CTE enqueued")
+		if strings.Contains(batch, "Sort") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Join Filter") {
+			t.Errorf("%s:\n%s", kind, plan)
+		}
 	}
 }

@@ -56,8 +56,8 @@ func enqueueMails(
 	for _, recipient := range recipients {
 		id := app.NewID[app.MailID](now)
 		_, err := tx.NewRaw(`INSERT INTO mails
-				(id, store_id, kind, subject, recipient, details, lease_until, created_at)
-			VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?6, ?6)`,
+				(id, store_id, queue, kind, subject, recipient, details, lease_until, created_at)
+			VALUES (?0, ?1, store_queue(?1), ?2, ?3, ?4, ?5, ?6, ?6)`,
 			id, store, kind, subject, recipient, details, app.At(now).Time).Exec(ctx)
 		if err != nil {
 			return err
@@ -79,8 +79,8 @@ func (q *Queue) EnqueueInvitationMail(ctx context.Context, tx bun.Tx, now time.T
 		return nil
 	}
 	id, store := app.NewID[app.MailID](now), invitation.StoreIDs[0]
-	_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, kind, subject, details, secret, lease_until, created_at)
-		VALUES (?0, ?1, ?2, ?3, '{}', ?4, ?5, ?5)`,
+	_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, queue, kind, subject, details, secret, lease_until, created_at)
+		VALUES (?0, ?1, store_queue(?1), ?2, ?3, '{}', ?4, ?5, ?5)`,
 		id, store, app.MailInvitation, invitation.ID, q.sealer.Seal(token, string(id)), app.At(now).Time).Exec(ctx)
 	if err != nil {
 		return err
@@ -99,8 +99,8 @@ func (q *Queue) EnqueueSealedMail(ctx context.Context, tx bun.Tx, now time.Time,
 	}
 	id := app.NewID[app.MailID](now)
 	_, err := tx.Tx.ExecContext(ctx, `INSERT INTO mails
-			(id, store_id, kind, subject, details, secret, lease_until, created_at)
-		VALUES ($1, $2, $3, $4, '{}', $5, $6, $6)`,
+			(id, store_id, queue, kind, subject, details, secret, lease_until, created_at)
+		VALUES ($1, $2, store_queue($2), $3, $4, '{}', $5, $6, $6)`,
 		id, store, kind, subject, q.sealer.Seal(secret, string(id)), app.At(now).Time)
 	if err != nil {
 		return err

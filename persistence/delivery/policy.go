@@ -64,8 +64,9 @@ type Policy struct {
 	// as lost. Attempts are at most an hour apart.
 	MailOverdue time.Duration
 
-	// LostJobs is the maximum number of jobs of each kind that one statement enqueues again.
-	LostJobs int
+	// LostBatch is the number of rows that one statement reads to find lost jobs of a kind. LostBatches is the maximum
+	// number of these statements per kind once a minute.
+	LostBatch, LostBatches int
 
 	// BacklogSubscriptions is the maximum number of subscriptions with queued deliveries that one
 	// measurement of the backlog reads. It bounds the cost of the metric.
@@ -108,7 +109,8 @@ func DefaultPolicy() Policy {
 		QuickStreak:          20,
 		WatchOverdue:         time.Hour,
 		MailOverdue:          2 * time.Hour,
-		LostJobs:             1000,
+		LostBatch:            1000,
+		LostBatches:          10,
 		BacklogSubscriptions: 10_000,
 	}
 }

@@ -33,6 +33,7 @@ type Queue struct {
 	planWindow time.Duration
 	positions  claimPositions
 	jobTurns   [2]turn // of jobs, and of urgent jobs
+	lost       lostPositions
 
 	ended func(status app.DeliveryStatus, n int)
 
@@ -55,6 +56,7 @@ func New(db *pg.DB, config Config) *Queue {
 	if q.ended == nil {
 		q.ended = func(app.DeliveryStatus, int) {}
 	}
+	q.lost.of = map[app.JobKind]lostPosition{}
 	q.loader = newGrouper(q.policy.Load, q.outgoing)
 	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
 	q.orders = newOrderNotifier(q.attempts, q.policy.OrderNotices)

@@ -142,9 +142,10 @@ func TestEraseExpiredRows(t *testing.T) {
 			created_at)
 		SELECT 'c', 'r', i::text, '', '', false, $1::timestamptz + i * interval '1 hour' FROM generate_series(1, 3) i`,
 		noon)
-	change(t, db, `INSERT INTO mails (id, store_id, kind, subject, details, status, lease_until, created_at, ended_at)
-		VALUES ('mail_1', $1, 'invitation', 'inv_1', '{}', 'sent', $2, $2, $2),
-			('mail_2', $1, 'invitation', 'inv_2', '{}', 'queued', $2, $2, NULL)`, r.Stores[0], noon)
+	change(t, db, `INSERT INTO mails
+			(id, store_id, queue, kind, subject, details, status, lease_until, created_at, ended_at)
+		VALUES ('mail_1', $1, $1, 'invitation', 'inv_1', '{}', 'sent', $2, $2, $2),
+			('mail_2', $1, $1, 'invitation', 'inv_2', '{}', 'queued', $2, $2, NULL)`, r.Stores[0], noon)
 	if got, _ := erase(t, db, noon.Add(24*time.Hour)); got != (app.Erased{}) {
 		t.Errorf("Erase before the retention: got %+v, want nothing", got)
 	}

@@ -31,5 +31,5 @@ CREATE INDEX products_newest ON products (store_id, created_at, id) WHERE delete
 CREATE INDEX products_with_deleted ON products (store_id, created_at, id);
 CREATE INDEX products_by_position ON products (store_id, category COLLATE "C", position, id) WHERE deleted_at IS NULL;
 -- For the reconciler: products whose job may be lost.
-CREATE INDEX products_sold_out ON products (sold_out_until) WHERE sold_out_until IS NOT NULL AND deleted_at IS NULL;
+CREATE INDEX products_sold_out ON products (sold_out_until, id) WHERE sold_out_until IS NOT NULL AND deleted_at IS NULL;
 CALL fence('products', 'store_id');

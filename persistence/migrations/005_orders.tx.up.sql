@@ -123,7 +123,7 @@ CREATE TABLE acceptances (
     reminded_at timestamptz
 );
 -- For the reconciler: orders whose deadline has passed because their workflow is lost.
-CREATE INDEX acceptances_next ON acceptances (next_at);
+CREATE INDEX acceptances_next ON acceptances (next_at, order_id);
 -- For order streams: reminders whose notification was lost.
 CREATE INDEX acceptances_reminded ON acceptances (store_id, reminded_at) WHERE reminded_at IS NOT NULL;
 CALL fence('acceptances', 'store_id');

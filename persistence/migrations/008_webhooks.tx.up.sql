@@ -69,8 +69,8 @@ CREATE TABLE subscriptions (
 CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE previous_secret_until IS NOT NULL;
 -- For the reconciler: subscriptions whose teardown or deactivation may be lost.
-CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at) WHERE deleted_at IS NOT NULL;
-CREATE INDEX subscriptions_inactive ON subscriptions (updated_at) WHERE NOT is_active AND deleted_at IS NULL;
+CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at, id) WHERE deleted_at IS NOT NULL;
+CREATE INDEX subscriptions_inactive ON subscriptions (updated_at, id) WHERE NOT is_active AND deleted_at IS NULL;
 CALL fence('subscriptions', 'store_id');
 
 -- Health of a subscription's receiver. It is separate from subscriptions, and a success of a healthy subscription does

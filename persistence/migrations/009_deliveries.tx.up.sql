@@ -132,7 +132,7 @@ CREATE TABLE replays (
 );
 CREATE INDEX replays_of_store ON replays (store_id, id);
 -- For the reconciler: bulk replays whose workflow may be lost.
-CREATE INDEX replays_running ON replays (created_at) WHERE status = 'running';
+CREATE INDEX replays_running ON replays (created_at, id) WHERE status = 'running';
 CALL fence('replays', 'store_id');
 
 -- Jobs: work that a transaction enqueues and a workflow does. A row is deleted when its workflow has started.
@@ -157,6 +157,7 @@ CALL fence('jobs', 'store_id');
 CREATE TABLE mails (
     id          text PRIMARY KEY,
     store_id    text NOT NULL REFERENCES stores,
+    queue       text NOT NULL,         -- store_queue of its store
     kind        text NOT NULL CHECK (kind IN ('invitation', 'webhook_warning', 'webhook_deactivated', 'password_reset',
         'customer_password_reset', 'order_reminder', 'order_cancelled', 'customer_email_change',
         'customer_email_notice')),
@@ -174,5 +175,5 @@ CREATE TABLE mails (
 );
 CREATE INDEX mails_of_subject ON mails (subject) WHERE ended_at IS NULL;
 -- For the reconciler: mails whose workflow may be lost.
-CREATE INDEX mails_queued ON mails (lease_until) WHERE status = 'queued';
+CREATE INDEX mails_queued ON mails (queue, lease_until, id) WHERE status = 'queued';
 CALL fence('mails', 'store_id');

@@ -83,8 +83,8 @@ func TestErasureUsesIndexes(t *testing.T) {
 			SELECT 'adr_' || n, $1, 'cus_' || n % 2000, '', '{}', false, 1, $2, $2 FROM generate_series(1, 20000) n`,
 		`INSERT INTO customer_password_resets (id, store_id, customer_id, token_hash, created_at, expires_at)
 			SELECT 'pwr_' || n, $1, 'cus_' || n % 2000, sha256(n::text::bytea), $2, $2 FROM generate_series(1, 20000) n`,
-		`INSERT INTO mails (id, store_id, kind, subject, details, lease_until, created_at)
-			SELECT 'mail_' || n, $1, 'customer_password_reset', 'pwr_' || n, '{}', $2, $2
+		`INSERT INTO mails (id, store_id, queue, kind, subject, details, lease_until, created_at)
+			SELECT 'mail_' || n, $1, $1, 'customer_password_reset', 'pwr_' || n, '{}', $2, $2
 			FROM generate_series(1, 20000) n`,
 		`INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at, subject)
 			SELECT store_id, 'key', 'POST /orders', id, '', '', $2, id FROM orders WHERE $1 <> ''`,
