@@ -40,7 +40,7 @@ func TestBilling(t *testing.T) {
 	w.must(err)
 	change(app.PlanStarter)
 	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).ok(201, nil)
-	_, err = w.db.Dispatch(t.Context(), noon, 100)
+	_, err = w.db.Dispatch(t.Context(), noon, 1000)
 	w.must(err)
 	want.Queued = 1
 	see(w.tokens["OWNER"], "with a delivery that has not started", want)

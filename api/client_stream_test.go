@@ -14,6 +14,7 @@ import (
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/identity"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
 // client returns a Go client of a server, with an API key.
@@ -158,7 +159,7 @@ func TestThousandClientStreams(t *testing.T) {
 	for number := range events {
 		for i, id := range ids {
 			at := w.now.Add(time.Duration(number*stores+i) * time.Millisecond)
-			w.exec("INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
+			w.exec(persistencetest.InsertEvent,
 				app.NewID[app.EventID](at), id, app.EventOrderCreated,
 				fmt.Sprintf(`{"number":%d,"id":"store %d"}`, number, i), at)
 		}

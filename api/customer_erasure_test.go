@@ -310,7 +310,7 @@ func TestEraseReservation(t *testing.T) {
 			left.PartySize == 0 || left.Version < 3 {
 			t.Errorf("erased reservation: got %+v, want one without a guest", left)
 		}
-		w.exec("UPDATE outbox SET dispatched_at = $2 WHERE erasing = $1", id, noon)
+		w.exec("DELETE FROM undispatched WHERE event_id IN (SELECT id FROM outbox WHERE erasing = $1)", id)
 		w.exec("DELETE FROM deliveries WHERE event_id IN (SELECT id FROM outbox WHERE erasing = $1)", id)
 		step, err := w.db.EraseCustomerBodies(t.Context(), noon, own.id, app.CustomerID(id), 100)
 		w.must(err)

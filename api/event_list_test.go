@@ -128,7 +128,7 @@ func TestEventDetails(t *testing.T) {
 		t.Errorf("deliveries of the event: got %+v, want %s", e.Deliveries, own.delivery.ID)
 	}
 	w.confirm("own")
-	undispatched := w.text("SELECT id FROM outbox WHERE dispatched_at IS NULL")
+	undispatched := w.text("SELECT event_id FROM undispatched")
 	var waiting eventShown
 	w.do("GET", "/events/"+undispatched, w.tokens["OWNER"], nil).ok(200, &waiting)
 	if waiting.Position != nil || waiting.Body == nil || waiting.Deliveries == nil || len(waiting.Deliveries) > 0 {

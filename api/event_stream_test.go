@@ -54,7 +54,7 @@ func (w *world) insertEvent(kind app.EventType, body string) {
 	w.Helper()
 	w.inserted++
 	at := w.now.Add(time.Duration(w.inserted) * time.Millisecond) // ids sort by time
-	w.exec("INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
+	w.exec(persistencetest.InsertEvent,
 		app.NewID[app.EventID](at), w.stores["own"].id, kind, body, at)
 }
 
@@ -164,7 +164,7 @@ func TestEventStreamsSendLateEvents(t *testing.T) {
 	w.must(err)
 	defer tx.Rollback()
 	_, err = tx.ExecContext(t.Context(),
-		"INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
+		persistencetest.InsertEvent,
 		app.NewID[app.EventID](noon.Add(-time.Minute)), w.stores["own"].id, app.EventOrderCreated, `{"number":2}`,
 		noon.Add(-time.Minute))
 	w.must(err)

@@ -161,7 +161,7 @@ func TestStreamOfDeliveries(t *testing.T) {
 	changed("dead letter")
 	w.pay(own, 100) // queued, then cancelled with its webhook
 	mine.order()
-	_, err = w.db.Dispatch(t.Context(), noon, 100)
+	_, err = w.db.Dispatch(t.Context(), noon, 1000)
 	w.must(err)
 	cancelled, err := w.db.CancelQueued(t.Context(), noon, own.id, pos.ID, 100)
 	w.must(err)

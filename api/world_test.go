@@ -234,7 +234,7 @@ func (w *world) fill(s *shop, owner string) {
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 2, StartAt: app.At(noon.AddDate(0, 0, 80)),
 	}, nil)
 	w.must(err)
-	_, err = w.db.Dispatch(w.Context(), noon, 100)
+	_, err = w.db.Dispatch(w.Context(), noon, 1000)
 	w.must(err)
 	deliveries, err := w.db.Deliveries(w.Context(), s.id, app.DeliveryFilter{}, "", 10)
 	w.must(err)

@@ -694,7 +694,6 @@ CREATE TABLE outbox (
     body text,
     trace_context text,
     occurred_at timestamp with time zone NOT NULL,
-    dispatched_at timestamp with time zone,
     erasing text,
     CONSTRAINT outbox_pkey PRIMARY KEY (id),
     CONSTRAINT outbox_trace_context_check CHECK ((length(trace_context) <= 128))
@@ -702,7 +701,6 @@ CREATE TABLE outbox (
 CREATE INDEX outbox_erasing ON outbox (erasing) WHERE (erasing IS NOT NULL);
 CREATE INDEX outbox_kept ON outbox (occurred_at, id) WHERE (body IS NOT NULL);
 CREATE INDEX outbox_of_subject ON outbox (subject);
-CREATE INDEX outbox_waiting ON outbox (id) WHERE (dispatched_at IS NULL);
 ALTER TABLE outbox ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON outbox TO comanda_system USING (true);
 CREATE POLICY one_store ON outbox TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
@@ -1131,6 +1129,19 @@ ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON subscriptions TO comanda_system USING (true);
 CREATE POLICY one_store ON subscriptions TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON subscriptions TO comanda_app, comanda_system;
+
+CREATE TABLE undispatched (
+    queue text NOT NULL,
+    store_id text NOT NULL,
+    event_id text NOT NULL,
+    type text NOT NULL,
+    occurred_at timestamp with time zone NOT NULL,
+    CONSTRAINT undispatched_pkey PRIMARY KEY (queue, store_id, event_id)
+);
+ALTER TABLE undispatched ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY every_store ON undispatched TO comanda_system USING (true);
+CREATE POLICY one_store ON undispatched TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+GRANT DELETE, INSERT, SELECT, UPDATE ON undispatched TO comanda_app, comanda_system;
 
 CREATE TABLE used_id_tokens (
     website_id text NOT NULL,

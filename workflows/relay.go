@@ -13,7 +13,7 @@ import (
 
 // RelayStore holds the events and deliveries that a relay works on.
 type RelayStore interface {
-	// Dispatch turns at most limit events into queued deliveries.
+	// Dispatch turns events into queued deliveries, about limit events and deliveries in total.
 	Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error)
 	// Claim claims queued deliveries for this relay. It may return claims together with an error.
 	Claim(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Claimed, error)
@@ -32,7 +32,7 @@ type RelayStore interface {
 
 // Relay limits.
 const (
-	dispatchLimit = 200             // events per dispatch
+	dispatchLimit = 1000            // events and deliveries per dispatch: some 20 ms
 	drainTimeout  = 5 * time.Second // for the last starts when the relay stops
 	markEvery     = 2 * time.Second // well within the lease; most deliveries have ended by then
 	unclaimDelay  = time.Second     // until a delivery whose start failed can be claimed again

@@ -244,8 +244,9 @@ func TestAbandonedBurstCountsInItsWindow(t *testing.T) {
 				step.after, n, m, step.noon, step.then)
 		}
 	}
-	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
-		SELECT 'evt_y' || i, $1, $2, '{}', $3 FROM generate_series(1, 500) i`, claims[0].StoreID, app.EventOrderCreated, noon)
+	change(t, db, undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at)
+		SELECT 'evt_y' || i, $1, $2, '{}', $3 FROM generate_series(1, 500) i`),
+		claims[0].StoreID, app.EventOrderCreated, noon)
 	_, err := db.Dispatch(t.Context(), noon, 1000)
 	must(t, err)
 	if n := len(claimAll(t, db.Queue, noon.Add(2*time.Hour), all)); n != 470 {

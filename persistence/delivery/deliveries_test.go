@@ -53,7 +53,7 @@ func TestConcurrentRelaysDispatchEachEventOnce(t *testing.T) {
 		wait.Go(func() {
 			for range 20 {
 				few := app.ClaimLimits{Batch: 3, Unproven: 200, Quick: 200, Slow: 50, Lease: time.Minute}
-				if _, err := db.Dispatch(t.Context(), noon, 5); err != nil {
+				if _, err := db.Dispatch(t.Context(), noon, 20); err != nil {
 					t.Error(err)
 				}
 				claimed, err := db.Claim(t.Context(), noon, few)
@@ -85,11 +85,11 @@ func TestClaimsTakeTurnsWithinLimits(t *testing.T) {
 	r := open(t, db, "one.example")
 	busy := r.Subscribe(t, db, 0, app.EventOrderCreated)
 	r.Place(t, db, 10)
-	_, err := db.Dispatch(t.Context(), noon, 100)
+	_, err := db.Dispatch(t.Context(), noon, 1000)
 	must(t, err)
 	quiet := r.Subscribe(t, db, 0, app.EventOrderCreated)
 	r.Place(t, db, 1) // one delivery to each
-	_, err = db.Dispatch(t.Context(), noon, 100)
+	_, err = db.Dispatch(t.Context(), noon, 1000)
 	must(t, err)
 
 	claimed, err := db.Claim(t.Context(), noon, app.ClaimLimits{Batch: 3, Unproven: 4, Quick: 4, Lease: time.Minute})
@@ -153,7 +153,7 @@ func TestPendingDeliveriesGrowWithResponses(t *testing.T) {
 		r.Subscribe(t, db, 0, app.EventOrderCreated)
 		r.Place(t, db, 60)
 		few := app.ClaimLimits{Batch: 100, SlowBatch: 100, Unproven: 3, Quick: 25, Slow: 10, Lease: time.Minute}
-		_, err := db.Dispatch(t.Context(), noon, 100)
+		_, err := db.Dispatch(t.Context(), noon, 1000)
 		must(t, err)
 		var pending []app.Claim
 		for _, step := range steps {

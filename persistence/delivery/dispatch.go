@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
 	"time"
 
@@ -14,17 +15,29 @@ import (
 //go:embed queries/dispatch.sql
 var dispatchStatement string
 
-// Dispatch turns the oldest undispatched events, at most limit, into queued deliveries: one for each
-// active subscription that selects the event's type. Concurrent relays dispatch the events of different
-// stores. An event stays undispatched if its relay dies. Plans do not apply here: [Queue.Claim] enforces
-// them. Each event gets the next position of its store; a transaction that sees a position sees all lower ones too.
+// Dispatch turns the oldest undispatched events of the next stores in turn into queued deliveries: one for each active
+// subscription that selects the event's type. Websites take turns, and so do the stores of a website. The statement
+// writes about limit events and deliveries, at most twice as many and one event: it divides limit among the websites,
+// and each store takes at least one event as a whole. Concurrent relays dispatch the events of different stores. An
+// event stays undispatched if its relay dies. Plans do not apply here: [Queue.Claim] enforces them. Each event gets the
+// next position of its store; a transaction that sees a position sees all lower ones too.
 func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error) {
 	var d app.Dispatched
 	var stores []app.StoreID
-	err := q.dispatch.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time).
-		Scan(&d.Events, &d.Deliveries, &d.More, pgdialect.Array(&stores))
-	if err == nil {
-		q.events.Add(stores...)
+	var last sql.NullString
+	var next dispatchTurn
+	turn := q.dispatches.current()
+	err := q.dispatch.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time, turn.queue,
+		q.policy.DispatchQueues, q.policy.DispatchStores, turn.queues, turn.stores).
+		Scan(&d.Events, &d.Deliveries, &d.More, pgdialect.Array(&stores), &last, pgdialect.Array(&next.queues),
+			pgdialect.Array(&next.stores))
+	if err != nil {
+		return d, pg.Classify(err)
 	}
-	return d, pg.Classify(err)
+	if last.Valid {
+		next.queue = last.String
+		q.dispatches.advance(next)
+	}
+	q.events.Add(stores...)
+	return d, nil
 }

@@ -39,7 +39,7 @@ func (q *Queue) EraseCustomerBodies(
 
 const (
 	selectErasable = `SELECT e.id FROM outbox e
-		WHERE e.store_id = ?0 AND e.erasing = ?1 AND e.body IS NOT NULL AND e.dispatched_at IS NOT NULL
+		WHERE e.store_id = ?0 AND e.erasing = ?1 AND e.body IS NOT NULL AND ` + dispatchedEvent + `
 			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = e.id AND d.ended_at IS NULL)
 		ORDER BY e.id LIMIT ?2 FOR UPDATE OF e`
 

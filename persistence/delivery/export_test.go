@@ -45,7 +45,7 @@ var Statements = map[string]struct {
 	SQL  string
 	Args int
 }{
-	"Dispatch":       {dispatchStatement, 2},
+	"Dispatch":       {dispatchStatement, 7},
 	"Claim":          {claimStatement, 29},
 	"ClaimAbandoned": {claimAbandonedStatement, 4},
 	"MarkStarted":    {markStartedStatement, 3},

@@ -25,6 +25,8 @@ var (
 	attempt = persistencetest.Attempt
 	mailing = persistencetest.WithMails
 	change  = persistencetest.Exec
+
+	undispatched = persistencetest.Undispatched
 )
 
 // restaurant adds methods of this package's tests to the restaurant of the test kit.
@@ -58,9 +60,9 @@ func setPlan(t *testing.T, db *persistencetest.Database, now time.Time, website 
 // earlier events.
 func emit(t *testing.T, db *persistencetest.Database, kind app.EventType, events int, stores ...app.StoreID) {
 	t.Helper()
-	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
+	change(t, db, undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at)
 		SELECT 'evt_x' || lpad((base + i)::text, 12, '0'), ($2::text[])[1 + i % cardinality($2::text[])], $3, '{}', $4
-		FROM (SELECT count(*) AS base FROM outbox WHERE id LIKE 'evt_x%') b, generate_series(1, $1::bigint) i`,
+		FROM (SELECT count(*) AS base FROM outbox WHERE id LIKE 'evt_x%') b, generate_series(1, $1::bigint) i`),
 		events, stores, kind, noon)
 }
 

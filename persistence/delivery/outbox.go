@@ -35,6 +35,21 @@ func EmitPayment(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreI
 	return err
 }
 
+var emitStatement = undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at, subject, trace_context)
+	VALUES ($1, $2, $3, $4, $5, $6, $7)`)
+
+// undispatched returns a statement that inserts events into the outbox and marks them as not dispatched.
+func undispatched(insert string) string {
+	return "WITH event AS (" + insert + ` RETURNING id, store_id, type, occurred_at)
+		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
+		SELECT store_queue(store_id), store_id, id, type, occurred_at FROM event`
+}
+
+// dispatchedEvent is the condition that an event e of the outbox does not wait for its dispatch.
+const dispatchedEvent = `NOT EXISTS (SELECT FROM undispatched u
+	WHERE u.queue = store_queue(e.store_id)
+		AND u.store_id = e.store_id AND u.event_id = e.id)`
+
 func emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, subject string,
 	data any,
 ) (app.EventID, error) {
@@ -42,10 +57,8 @@ func emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t ap
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Tx.ExecContext(ctx,
-		`INSERT INTO outbox (id, store_id, type, body, occurred_at, subject, trace_context)
-		VALUES ($1, $2, $3, $4, $5, $6, $7)`,
-		event.ID, store, event.Type, string(event.Body), event.At.Time, subject, traceContext(ctx))
+	_, err = tx.Tx.ExecContext(ctx, emitStatement, event.ID, store, event.Type, string(event.Body), event.At.Time,
+		subject, traceContext(ctx))
 	if err != nil {
 		return "", err
 	}

@@ -29,13 +29,14 @@ func EmitAll(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, e
 		ids, types = append(ids, string(event.ID)), append(types, string(event.Type))
 		bodies, subjects = append(bodies, string(event.Body)), append(subjects, app.SubjectOf(emission.Data))
 	}
-	_, err := tx.Tx.ExecContext(ctx, `INSERT INTO outbox
-			(id, store_id, type, body, occurred_at, subject, trace_context)
-		SELECT e.id, $1, e.type, e.body, $2, e.subject, $7
-		FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS e (id, type, body, subject)`,
-		store, app.At(now).Time, ids, types, bodies, subjects, traceContext(ctx))
+	_, err := tx.Tx.ExecContext(ctx, emitAllStatement, store, app.At(now).Time, ids, types, bodies, subjects,
+		traceContext(ctx))
 	if err != nil {
 		return err
 	}
 	return wakeRelays(ctx)
 }
+
+var emitAllStatement = undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at, subject, trace_context)
+	SELECT e.id, $1, e.type, e.body, $2, e.subject, $7
+	FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS e (id, type, body, subject)`)

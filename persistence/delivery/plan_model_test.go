@@ -37,6 +37,7 @@ func TestPlanModel(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		m := &planModel{t: t, db: db, r: r, now: noon, started: map[time.Time]int{}, replays: map[time.Time]int{}}
 		m.exec("DELETE FROM deliveries")
+		m.exec("DELETE FROM undispatched")
 		m.exec("DELETE FROM outbox")
 		m.exec("DELETE FROM plan_windows")
 		m.setPlan(app.PlanStarter)
@@ -74,11 +75,11 @@ func (m *planModel) advance() {
 
 func (m *planModel) emit() {
 	kind := rapid.SampledFrom([]app.EventType{app.EventOrderCreated, app.EventCustomerUpdated}).Draw(m.t, "type")
-	m.exec(`INSERT INTO outbox (id, store_id, type, body, occurred_at)
+	m.exec(undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at)
 		SELECT 'evt_x' || lpad((base + i)::text, 12, '0'), ($2::text[])[1 + i % 2], $3, '{}', $4
-		FROM (SELECT count(*) AS base FROM outbox) b, generate_series(1, $1::bigint) i`,
+		FROM (SELECT count(*) AS base FROM outbox) b, generate_series(1, $1::bigint) i`),
 		rapid.IntRange(1, 400).Draw(m.t, "events"), m.r.Stores, kind, m.now)
-	if _, err := m.db.Dispatch(m.t.Context(), m.now, 1_000); err != nil {
+	if _, err := m.db.Dispatch(m.t.Context(), m.now, 10_000); err != nil {
 		m.t.Fatal(err)
 	}
 }

@@ -38,7 +38,7 @@ func TestConcurrentClaimsKeepPlan(t *testing.T) {
 		for range 8 {
 			relays.Go(func() {
 				for idle := 0; idle < 20 && !t.Failed(); idle++ {
-					if _, err := db.Dispatch(t.Context(), now, 100); err != nil {
+					if _, err := db.Dispatch(t.Context(), now, 1000); err != nil {
 						t.Error(err)
 					}
 					found, err := db.Claim(t.Context(), now, batches(40))

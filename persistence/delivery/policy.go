@@ -20,6 +20,10 @@ type Policy struct {
 	// no starts left in this window, which are not read. A visit costs some microseconds.
 	VisitQueues int
 
+	// DispatchQueues and DispatchStores are the maximum numbers of queues and of stores that one dispatch
+	// reads. The next dispatch continues after them.
+	DispatchQueues, DispatchStores int
+
 	// Recent is the maximum age of an attempt that proves that a receiver responds. A receiver that stops
 	// responding loses its additional pending deliveries within this time.
 	Recent time.Duration
@@ -95,6 +99,7 @@ func DefaultPolicy() Policy {
 			Lease: 10 * time.Second, // maximum duration of a workflow start
 		},
 		ClaimQueues: 64, ClaimSubscriptions: 256, VisitQueues: 1_000,
+		DispatchQueues: 64, DispatchStores: 256,
 		Recent: 5 * time.Second, SlowPace: 2,
 		// A receiver that handles requests one after another responds to nine times as many within SlowResponse.
 		Prompt: app.SlowResponse / 10, PromptGrowth: 8,

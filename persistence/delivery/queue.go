@@ -34,6 +34,7 @@ type Queue struct {
 	positions  claimPositions
 	jobTurns   [2]turn // of jobs, and of urgent jobs
 	lost       lostPositions
+	dispatches dispatchTurns
 
 	ended func(status app.DeliveryStatus, n int)
 

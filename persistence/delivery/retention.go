@@ -135,9 +135,9 @@ func (q *Queue) eraseRows(ctx context.Context, statement string, before time.Tim
 
 var (
 	selectAgedEvents = fmt.Sprintf(`
-		SELECT id, occurred_at FROM outbox
-		WHERE body IS NOT NULL AND dispatched_at IS NOT NULL AND occurred_at < $1 AND (occurred_at, id) > ($2, $3)
-		ORDER BY occurred_at, id LIMIT %d FOR UPDATE SKIP LOCKED`, eraseBatch)
+		SELECT id, occurred_at FROM outbox e
+		WHERE body IS NOT NULL AND occurred_at < $1 AND (occurred_at, id) > ($2, $3) AND %s
+		ORDER BY occurred_at, id LIMIT %d FOR UPDATE OF e SKIP LOCKED`, dispatchedEvent, eraseBatch)
 
 	eraseBodiesOf = `
 		WITH done AS MATERIALIZED (
@@ -158,7 +158,7 @@ var (
 	eraseDeliveries = erasing("deliveries", "created_at", "ended_at < $2", "", `, attempt AS (
 			DELETE FROM attempts a USING deleted WHERE a.delivery_id = deleted.id
 		)`)
-	eraseEvents = erasing("outbox", "occurred_at", "occurred_at < $2 AND body IS NULL AND dispatched_at IS NOT NULL",
+	eraseEvents = erasing("outbox", "occurred_at", "occurred_at < $2 AND body IS NULL AND "+dispatchedEvent,
 		"AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = t.id)", `, test AS (
 			DELETE FROM attempts a USING deleted WHERE a.event_id = deleted.id AND a.delivery_id IS NULL
 		), place AS (
@@ -211,16 +211,16 @@ func erasingOldest(table, at string) string {
 		SELECT '', count(*) = %[3]d, count(*) FROM deleted`, table, at, eraseBatch)
 }
 
-// erasing returns the statement that erases the rows of a table for which the condition expired holds. created is the
-// expression of their time of creation; further is a condition that may use other tables ("AND …"), and with further
-// common table expressions (", name AS …"), which can use the ids of deleted. The statement reads rows in the order of
-// their ids, which is the order of creation. It stops at the first batch that contains rows created after the given
-// time. Few older rows remain.
+// erasing returns the statement that erases the rows e of a table for which the condition expired holds. created is the
+// expression of their time of creation; further is a condition on the deleted rows t that may use other tables
+// ("AND …"), and with further common table expressions (", name AS …"), which can use the ids of deleted. The
+// statement reads rows in the order of their ids, which is the order of creation. It stops at the first batch that
+// contains rows created after the given time. Few older rows remain.
 func erasing(table, created, expired, further, with string) string {
 	return fmt.Sprintf(`
 		WITH batch AS MATERIALIZED (
 			SELECT id, ctid AS place, %[2]s AS created, coalesce(%[3]s, false) AS expired
-			FROM %[1]s WHERE id > $1 ORDER BY id LIMIT %[6]d FOR UPDATE SKIP LOCKED
+			FROM %[1]s e WHERE id > $1 ORDER BY id LIMIT %[6]d FOR UPDATE OF e SKIP LOCKED
 		), deleted AS (
 			DELETE FROM %[1]s t USING batch WHERE t.ctid = batch.place AND batch.expired %[4]s RETURNING t.id
 		)%[5]s

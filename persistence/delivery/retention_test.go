@@ -36,8 +36,8 @@ func history(
 	t.Helper()
 	ago := func(days float64) time.Time { return noon.Add(-time.Duration(days * float64(24*time.Hour))) }
 	at := ago(occurred)
-	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
-		VALUES ($1, $2, 'order.created', '{}', $3, $3)`, name, store, at)
+	change(t, db, `INSERT INTO outbox (id, store_id, type, body, occurred_at)
+		VALUES ($1, $2, 'order.created', '{}', $3)`, name, store, at)
 	for i, ended := range deliveries {
 		id := fmt.Sprint(name, "_", i)
 		var end *time.Time
@@ -74,7 +74,8 @@ func TestErase(t *testing.T) {
 	history(t, db, store, "evt_ended", 80, "31", "30.1")
 	history(t, db, store, "evt_recent", 31, "30.1", "29.9")
 	history(t, db, store, "evt_waiting", 100)
-	change(t, db, "UPDATE outbox SET dispatched_at = NULL WHERE id = 'evt_waiting'")
+	change(t, db, `INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
+		VALUES (store_queue($1), $1, 'evt_waiting', 'order.created', $2)`, store, noon)
 	for name, days := range map[string]float64{"evt_tested": 31, "evt_tested_old": 91} {
 		t.Run(name, func(t *testing.T) { // tests have no delivery
 			history(t, db, store, name, days)
@@ -186,9 +187,9 @@ func TestEraseManyBatches(t *testing.T) {
 func backlog(t *testing.T, db *persistencetest.Database, store app.StoreID, n int, from time.Time) {
 	t.Helper()
 	for _, statement := range []string{
-		`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
+		`INSERT INTO outbox (id, store_id, type, body, occurred_at)
 			SELECT 'evt_' || lpad(i::text, 12, '0'), $1, 'order.created', '{}',
-				$2::timestamptz + i * interval '1 minute', $2 FROM generate_series(1, $3::int) i`,
+				$2::timestamptz + i * interval '1 minute' FROM generate_series(1, $3::int) i`,
 		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
 			created_at, ended_at)
 			SELECT 'dlv_' || uuidv7_hex($2::timestamptz + i * interval '1 minute', i), $1, $1,

@@ -310,8 +310,8 @@ func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.
 		LATERAL (SELECT lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7' || lpad(to_hex(n), 19,
 			'0') AS id) hex`
 	for _, statement := range []string{
-		`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
-			SELECT 'evt_' || hex.id, $1, type, '{}', at, at ` + made,
+		`INSERT INTO outbox (id, store_id, type, body, occurred_at)
+			SELECT 'evt_' || hex.id, $1, type, '{}', at ` + made,
 		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, attempts,
 			scheduled_for, created_at, started_at, ended_at, reason)
 			SELECT 'dlv_' || hex.id, $1, (SELECT website_id FROM stores WHERE id = $1), 'evt_' || hex.id, webhook, type,

@@ -99,7 +99,7 @@ func TestDeleteSubscription(t *testing.T) {
 	_, err := db.Replay(t.Context(), noon, r.Stores[0], owner, claims[3].ID) // queued, and may have an open workflow
 	must(t, err)
 	r.Place(t, db, 3)
-	_, err = db.Dispatch(t.Context(), noon, 100) // queued without a workflow
+	_, err = db.Dispatch(t.Context(), noon, 1000) // queued without a workflow
 	must(t, err)
 
 	must(t, db.DeleteSubscription(t.Context(), noon.Add(time.Second), r.Stores[0], owner, s.ID, 1))

@@ -23,8 +23,8 @@ func (q *Queue) CreateTest(
 	}
 	err = q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var made int
-		return tx.NewRaw(`INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
-			SELECT ?0, s.store_id, ?1, ?2, ?3, ?3 FROM subscriptions s
+		return tx.NewRaw(`INSERT INTO outbox (id, store_id, type, body, occurred_at)
+			SELECT ?0, s.store_id, ?1, ?2, ?3 FROM subscriptions s
 			WHERE s.store_id = ?4 AND s.id = ?5 AND s.deleted_at IS NULL
 			RETURNING 1`, event.ID, event.Type, string(event.Body), now, store, id).Scan(ctx, &made)
 	})

@@ -1,7 +1,6 @@
 -- Webhooks: events, and the subscriptions that receive them.
 
--- Events. Each row is written in the transaction of its change. The relay dispatches it to deliveries and sets
--- dispatched_at.
+-- Events. Each row is written in the transaction of its change.
 CREATE TABLE outbox (
     id            text PRIMARY KEY,
     store_id      text NOT NULL,
@@ -12,14 +11,24 @@ CREATE TABLE outbox (
     trace_context text         -- traceparent of the request (W3C Trace Context), which attempts continue; null = none
         CHECK (length(trace_context) <= 128),
     occurred_at   timestamptz NOT NULL,
-    dispatched_at timestamptz,
     erasing       text         -- customer whose erasure erases the body as soon as the deliveries have ended
 );
-CREATE INDEX outbox_waiting ON outbox (id) WHERE dispatched_at IS NULL;
 CREATE INDEX outbox_of_subject ON outbox (subject);
 CREATE INDEX outbox_erasing ON outbox (erasing) WHERE erasing IS NOT NULL;
 CREATE INDEX outbox_kept ON outbox (occurred_at, id) WHERE body IS NOT NULL; -- for the erasure of bodies by age
 CALL fence('outbox', 'store_id');
+
+-- The events of the outbox that wait for dispatch. The dispatch deletes the row instead of updating the event, which
+-- would copy its body.
+CREATE TABLE undispatched (
+    queue       text NOT NULL, -- store_queue of its store
+    store_id    text NOT NULL,
+    event_id    text NOT NULL,
+    type        text NOT NULL,
+    occurred_at timestamptz NOT NULL,
+    PRIMARY KEY (queue, store_id, event_id)
+);
+CALL fence('undispatched', 'store_id');
 
 -- The dispatched events of a store in the order of their dispatch, for lists and streams.
 CREATE TABLE event_log (

@@ -71,3 +71,14 @@ func Attempt(t testing.TB, db *Database, id app.DeliveryID, number int, status a
 	_, err = db.RecordAttempt(t.Context(), made)
 	Must(t, err)
 }
+
+// InsertEvent is the statement that inserts an undispatched event.
+var InsertEvent = Undispatched(
+	"INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)")
+
+// Undispatched returns a statement that also marks the events that an INSERT INTO outbox inserts as not dispatched.
+func Undispatched(insert string) string {
+	return "WITH event AS (" + insert + ` RETURNING id, store_id, type, occurred_at)
+		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
+		SELECT store_queue(store_id), store_id, id, type, occurred_at FROM event`
+}

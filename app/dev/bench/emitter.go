@@ -138,9 +138,14 @@ func insert(ctx context.Context, tx pgx.Tx, events []event) error {
 		bodies, at = append(bodies, string(e.Body)), append(at, e.At.Time)
 	}
 	_, err := tx.Exec(ctx, `
-		INSERT INTO outbox (id, store_id, type, body, occurred_at)
-		SELECT e.id, e.store, $1, e.body, e.at
-		FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) AS e (id, store, body, at)`,
+		WITH event AS (
+			INSERT INTO outbox (id, store_id, type, body, occurred_at)
+			SELECT e.id, e.store, $1, e.body, e.at
+			FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) AS e (id, store, body, at)
+			RETURNING id, store_id, type, occurred_at
+		)
+		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
+		SELECT store_queue(store_id), store_id, id, type, occurred_at FROM event`,
 		app.EventOrderCreated, ids, stores, bodies, at)
 	return err
 }

@@ -34,8 +34,8 @@ const (
 	deadLetterPart = 50
 	// scaleSteps is the number of steps to all deliveries.
 	scaleSteps = 20
-	// dispatched is the number of events that a dispatch takes, as the relay's.
-	dispatched = 200
+	// dispatched is the number of events and deliveries that a dispatch writes, as the relay's.
+	dispatched = 1000
 )
 
 // timed is the duration of a query with a warm cache.

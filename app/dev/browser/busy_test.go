@@ -42,8 +42,8 @@ func busy(
 				n % 9 = 0 AS failed
 			FROM generate_series(1, $4::int) n, LATERAL (SELECT $3::timestamptz - n * interval '1 min' AS at) minute
 		), events AS (
-			INSERT INTO outbox (id, store_id, type, body, occurred_at, dispatched_at)
-			SELECT event, $1, type, '{"data":{}}', at, at FROM one
+			INSERT INTO outbox (id, store_id, type, body, occurred_at)
+			SELECT event, $1, type, '{"data":{}}', at FROM one
 		), sent AS (
 			INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, attempts,
 				scheduled_for, created_at, started_at, ended_at)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
 	"github.com/comanda-dev/comanda/workflows"
 )
 
@@ -143,9 +144,8 @@ func (r *restaurant) emit(n int) {
 	for range n {
 		event, err := app.NewEvent(app.EventOrderCreated, r.store, now, map[string]string{})
 		must(r.t, err)
-		_, err = worldOf(r.t).db.System().DB.ExecContext(r.t.Context(),
-			"INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, $3, $4, $5)",
-			event.ID, event.StoreID, event.Type, string(event.Body), event.At.Time)
+		_, err = worldOf(r.t).db.System().DB.ExecContext(r.t.Context(), persistencetest.InsertEvent, event.ID,
+			event.StoreID, event.Type, string(event.Body), event.At.Time)
 		must(r.t, err)
 	}
 }

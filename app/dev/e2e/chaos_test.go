@@ -225,7 +225,7 @@ func (c *chaos) check(events int) {
 func allEnded(t *testing.T, events int) error {
 	var undispatched, ended, open int
 	err := worldOf(t).db.System().DB.QueryRowContext(t.Context(), `
-		SELECT (SELECT count(*) FROM outbox WHERE dispatched_at IS NULL),
+		SELECT (SELECT count(*) FROM undispatched),
 			count(DISTINCT event_id) FILTER (WHERE status IN ('delivered', 'dead_letter')),
 			count(*) FILTER (WHERE status NOT IN ('delivered', 'dead_letter'))
 		FROM deliveries`).Scan(&undispatched, &ended, &open)

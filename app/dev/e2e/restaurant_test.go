@@ -162,7 +162,7 @@ func (r *restaurant) replayDelivery(d comanda.Delivery) {
 func (r *restaurant) awaitDispatch() {
 	r.t.Helper()
 	eventually(r.t, "all events are dispatched", func() error {
-		const waiting = "SELECT count(*) FROM outbox WHERE store_id = $1 AND dispatched_at IS NULL"
+		const waiting = "SELECT count(*) FROM undispatched WHERE store_id = $1"
 		if n := count(r.t, waiting, r.store); n > 0 {
 			return fmt.Errorf("%d events are not dispatched", n)
 		}

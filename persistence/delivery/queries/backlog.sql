@@ -4,13 +4,13 @@
 --
 -- $1 is the current time.
 -- $2 limits each count.
--- $3 limits the subscriptions with queued deliveries that are read.
+-- $3 limits the subscriptions with queued deliveries, and the stores with undispatched events, that are read.
 -- $4 is the start of the plan's window.
 -- $5 and $6 are the names and limits of the plans; null is unlimited.
 -- $7 and $8 are the shares of replays and of each kind of event, see $26 and $27 of claim.sql.
 --
--- The recursive queries skip in an index from one subscription to the next. All rows come from partial indexes, and
--- the limits bound their number.
+-- The recursive queries skip in an index from one subscription or store to the next. All rows come from partial
+-- indexes, or from the small table of undispatched events, and the limits bound their number.
 WITH RECURSIVE queueing (queue, subscription_id) AS (
 	(SELECT queue, subscription_id FROM deliveries WHERE status = 'queued' AND queue IS NOT NULL
 		ORDER BY queue, subscription_id LIMIT 1)
@@ -37,6 +37,12 @@ WITH RECURSIVE queueing (queue, subscription_id) AS (
 		WHEN 1 THEN p.started < p.most - p.most / $8::bigint
 		WHEN 2 THEN p.replays_started < p.most / $7::bigint
 		ELSE true END)
+), waiting (queue, store_id, occurred_at) AS (
+	(SELECT queue, store_id, occurred_at FROM undispatched ORDER BY queue, store_id, event_id LIMIT 1)
+	UNION ALL
+	SELECT u.* FROM waiting w CROSS JOIN LATERAL (
+		SELECT queue, store_id, occurred_at FROM undispatched
+		WHERE (queue, store_id) > (w.queue, w.store_id) ORDER BY queue, store_id, event_id LIMIT 1) u
 ), strayed (subscription_id) AS (
 	(SELECT subscription_id FROM deliveries WHERE status IN ('retrying', 'dead_letter')
 		ORDER BY subscription_id LIMIT 1)
@@ -47,7 +53,7 @@ WITH RECURSIVE queueing (queue, subscription_id) AS (
 	FROM strayed s WHERE s.subscription_id IS NOT NULL
 )
 SELECT
-	(SELECT occurred_at FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT 1),
+	(SELECT min(occurred_at) FROM (SELECT occurred_at FROM waiting LIMIT $3) w),
 	(SELECT min(since) FROM due),
 	(SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'queued' LIMIT $2) d),
 	(SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'pending' LIMIT $2) d),

@@ -1,29 +1,91 @@
--- Turns the oldest undispatched events into queued deliveries, one for each active subscription that selects the type,
--- and gives each event the next position of its store. Relays skip stores that another relay is dispatching, so that
--- the positions of a store become visible in ascending order.
---   $1 maximum number of events   $2 now
-WITH waiting AS MATERIALIZED (
-    SELECT id, store_id FROM outbox WHERE dispatched_at IS NULL ORDER BY id LIMIT $1
-), active AS MATERIALIZED (
-    SELECT DISTINCT store_id FROM waiting
-), free AS MATERIALIZED (
-    SELECT store_id FROM active WHERE pg_try_advisory_xact_lock(hashtextextended('dispatch/' || store_id, 0))
-), event AS MATERIALIZED (
-    -- FOR UPDATE reads the newest rows: another relay may have dispatched events after this statement began.
-    SELECT e.id, e.store_id, e.type, e.occurred_at FROM outbox e
-    WHERE e.dispatched_at IS NULL AND e.id = ANY (ARRAY(SELECT w.id FROM waiting w JOIN free USING (store_id)))
-    ORDER BY e.id FOR UPDATE SKIP LOCKED
+-- Turns undispatched events into queued deliveries, one for each active subscription that selects the type, and gives
+-- each event the next position of its store. Queues take turns, and so do the stores of a queue. Relays skip stores
+-- that another relay is dispatching, so that the positions of a store become visible in ascending order.
+--
+-- The rows of an event are its deliveries and one for itself. The statement takes the next stores in turn until their
+-- first events have $1 rows. Then $1 is divided equally among their queues, and within a queue among its stores. Each
+-- store takes its oldest events that fit into its share, and always the first one. An event is dispatched as a whole.
+--   $1 rows                                        $2 now
+--   $3 last queue of the previous dispatch         $4 maximum number of queues   $5 maximum number of stores
+--   $6, $7 queues with stores that were not read, and the last store of each that was read
+WITH RECURSIVE turn (queue, wrapped, n) AS (
+    SELECT $3::text, false, 0
+    UNION ALL
+    SELECT u.queue, u.wrapped, t.n + 1 FROM turn t CROSS JOIN LATERAL (
+        (SELECT queue, false AS wrapped FROM undispatched
+            WHERE NOT t.wrapped AND queue > t.queue ORDER BY queue LIMIT 1)
+        UNION ALL
+        (SELECT queue, true FROM undispatched WHERE NOT t.wrapped AND queue <= $3 ORDER BY queue LIMIT 1)
+        UNION ALL
+        (SELECT queue, true FROM undispatched
+            WHERE t.wrapped AND queue > t.queue AND queue <= $3 ORDER BY queue LIMIT 1)
+        LIMIT 1
+    ) u WHERE t.n < $4::int
+), queue AS MATERIALIZED (
+    SELECT t.queue AS id, t.n, coalesce(p.store_id, '') AS after, greatest(1, $5::int / count(*) OVER ()) AS stores
+    FROM turn t LEFT JOIN unnest($6::text[], $7::text[]) AS p (queue, store_id) USING (queue) WHERE t.n > 0
 ), store AS MATERIALIZED (
-    SELECT event.store_id AS id, s.queue FROM (SELECT DISTINCT store_id FROM event) event CROSS JOIN LATERAL (
-        SELECT CASE WHEN sandbox_of IS NULL THEN website_id ELSE stores.id END AS queue
-        FROM stores WHERE stores.id = event.store_id OFFSET 0) s
+    SELECT q.id AS queue, s.store_id AS id, s.n AS nth, s.n = q.stores AS cut,
+        row_number() OVER (ORDER BY s.n, q.n) AS n
+    FROM queue q CROSS JOIN LATERAL (
+        WITH RECURSIVE next (store_id, wrapped, n) AS (
+            SELECT q.after, false, 0
+            UNION ALL
+            SELECT u.store_id, u.wrapped, p.n + 1 FROM next p CROSS JOIN LATERAL (
+                (SELECT store_id, false AS wrapped FROM undispatched WHERE queue = q.id
+                    AND NOT p.wrapped AND store_id > p.store_id ORDER BY store_id LIMIT 1)
+                UNION ALL
+                (SELECT store_id, true FROM undispatched WHERE queue = q.id
+                    AND NOT p.wrapped AND store_id <= q.after ORDER BY store_id LIMIT 1)
+                UNION ALL
+                (SELECT store_id, true FROM undispatched WHERE queue = q.id
+                    AND p.wrapped AND store_id > p.store_id AND store_id <= q.after ORDER BY store_id LIMIT 1)
+                LIMIT 1
+            ) u WHERE p.n < q.stores
+        )
+        SELECT store_id, n FROM next WHERE n > 0
+    ) s
+), tried (n, is_free, total) AS (
+    -- OFFSET 0 keeps the order: the statement locks only stores that it dispatches.
+    SELECT 0::bigint, false, 0::bigint
+    UNION ALL
+    SELECT s.n, lock.is_free, t.total + first.size FROM tried t
+        CROSS JOIN LATERAL (SELECT * FROM store WHERE store.n = t.n + 1 OFFSET 0) s
+        CROSS JOIN LATERAL (
+            SELECT pg_try_advisory_xact_lock(hashtextextended('dispatch/' || s.id, 0)) AS is_free OFFSET 0) lock
+        CROSS JOIN LATERAL (
+            SELECT CASE WHEN lock.is_free THEN 1 + count(*) ELSE 0 END AS size FROM subscriptions
+            WHERE lock.is_free AND store_id = s.id AND deleted_at IS NULL AND is_active AND (
+                SELECT type FROM undispatched u WHERE u.queue = s.queue AND u.store_id = s.id
+                ORDER BY event_id LIMIT 1) = ANY (events) OFFSET 0) first
+    WHERE t.total < $1
+), free AS MATERIALIZED (
+    SELECT s.queue, s.id, greatest(1, $1 / count(*) OVER (PARTITION BY s.queue)
+        / (SELECT count(DISTINCT queue) FROM store JOIN tried USING (n) WHERE is_free)) AS share
+    FROM store s JOIN tried USING (n) WHERE is_free
 ), subscription AS MATERIALIZED (
     -- OFFSET 0 prevents the planner from reading the subscriptions of all stores.
-    SELECT store.id AS store_id, store.queue, s.id, s.events FROM store CROSS JOIN LATERAL (
+    SELECT free.id AS store_id, s.id, s.events FROM free CROSS JOIN LATERAL (
         SELECT id, events FROM subscriptions
-        WHERE store_id = store.id AND deleted_at IS NULL AND is_active OFFSET 0) s
+        WHERE store_id = free.id AND deleted_at IS NULL AND is_active OFFSET 0) s
+), waiting AS MATERIALIZED (
+    SELECT free.id AS store_id, free.share, u.* FROM free CROSS JOIN LATERAL (
+        SELECT ctid AS place, event_id, type FROM undispatched WHERE queue = free.queue AND store_id = free.id
+        ORDER BY event_id LIMIT free.share + 1) u
+), kind AS MATERIALIZED (
+    SELECT w.store_id, w.type, count(s.id) AS deliveries FROM (SELECT DISTINCT store_id, type FROM waiting) w
+        LEFT JOIN subscription s ON s.store_id = w.store_id AND w.type = ANY (s.events)
+    GROUP BY w.store_id, w.type
+), sized AS MATERIALIZED (
+    SELECT w.place, sum(1 + k.deliveries) OVER event <= w.share OR row_number() OVER event = 1 AS fits
+    FROM waiting w JOIN kind k USING (store_id, type)
+    WINDOW event AS (PARTITION BY store_id ORDER BY event_id)
+), event AS MATERIALIZED (
+    -- A row that another relay has deleted since this statement began is skipped.
+    DELETE FROM undispatched WHERE ctid = ANY (ARRAY(SELECT place FROM sized WHERE fits))
+    RETURNING queue, store_id, event_id AS id, type, occurred_at
 ), match AS (
-    SELECT event.*, s.id AS subscription_id, s.queue, row_number() OVER (ORDER BY event.id, s.id) AS place
+    SELECT event.*, s.id AS subscription_id, row_number() OVER (ORDER BY event.id, s.id) AS place
     FROM event JOIN subscription s ON s.store_id = event.store_id AND event.type = ANY (s.events)
 ), delivery AS (
     INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
@@ -52,8 +114,18 @@ WITH waiting AS MATERIALIZED (
     SELECT n.id, n.store_id, greatest(h.previous, n.base) + n.nth, n.type FROM numbered n JOIN head h USING (store_id)
     ORDER BY n.id
     ON CONFLICT (id) DO NOTHING -- an event that was dispatched before
-), dispatched AS (
-    UPDATE outbox SET dispatched_at = $2 FROM event WHERE outbox.id = event.id RETURNING 1
+), visited AS MATERIALIZED (
+    -- The next dispatch starts after the last queue, or after the queue that took the last store.
+    SELECT s.queue, bool_or(s.cut OR s.n > last.n) AS unread,
+        (array_agg(s.id ORDER BY s.n DESC) FILTER (WHERE s.n <= last.n))[1] AS store_id,
+        max(s.n) FILTER (WHERE s.n <= last.n AND (s.nth = 1 OR NOT last.cut)) AS place
+    FROM store s, (SELECT max(n) AS n, (SELECT max(n) FROM turn) = $4 AS cut FROM tried) last
+    GROUP BY s.queue, last.n HAVING min(s.n) <= last.n
 )
-SELECT (SELECT count(*) FROM dispatched), (SELECT count(*) FROM delivery), (SELECT count(*) = $1 FROM waiting),
-    ARRAY(SELECT store_id FROM head)
+SELECT (SELECT count(*) FROM event), (SELECT count(*) FROM delivery),
+    (SELECT max(n) FROM turn) = $4 OR (SELECT max(n) FROM tried) < (SELECT count(*) FROM store)
+        OR EXISTS (SELECT FROM store WHERE cut) OR EXISTS (SELECT FROM sized WHERE NOT fits),
+    ARRAY(SELECT store_id FROM head),
+    (SELECT queue FROM visited ORDER BY place DESC LIMIT 1),
+    ARRAY(SELECT queue FROM visited ORDER BY queue),
+    ARRAY(SELECT CASE WHEN unread THEN store_id ELSE '' END FROM visited ORDER BY queue)
