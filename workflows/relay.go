@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"errors"
 	"slices"
 	"sync"
 	"time"
@@ -43,6 +44,7 @@ const (
 type Relay struct {
 	store  RelayStore
 	start  func(ctx context.Context, claims []app.Claim) error
+	probe  func(ctx context.Context) error
 	listen func(ctx context.Context, wake func()) error
 	limits app.ClaimLimits
 	now    func() time.Time
@@ -51,13 +53,14 @@ type Relay struct {
 }
 
 // NewRelay returns a relay. start starts the workflow of one claim, or of the claims of one burst; it must be
-// idempotent. listen blocks and calls wake whenever there may be work. limits.Batch and limits.SlowBatch are the
-// maximum numbers of claims that wait for a starter.
+// idempotent. While probe returns an error, or after a start failed because Temporal cannot be reached, the relay
+// releases its claims and claims nothing. listen blocks and calls wake whenever there may be work. limits.Batch and
+// limits.SlowBatch are the maximum numbers of claims that wait for a starter.
 func NewRelay(
-	store RelayStore, start func(context.Context, []app.Claim) error, listen func(context.Context, func()) error,
-	limits app.ClaimLimits, now func() time.Time, log zerolog.Logger,
+	store RelayStore, start func(context.Context, []app.Claim) error, probe func(context.Context) error,
+	listen func(context.Context, func()) error, limits app.ClaimLimits, now func() time.Time, log zerolog.Logger,
 ) *Relay {
-	return &Relay{store, start, listen, limits, now, log, make(chan struct{}, 1)}
+	return &Relay{store, start, probe, listen, limits, now, log, make(chan struct{}, 1)}
 }
 
 // Wake makes the relay look for work immediately.
@@ -81,13 +84,15 @@ func (r *Relay) Run(ctx context.Context) {
 		Relay: r, results: make(chan startResult, r.limits.Batch+1), freed: make(chan struct{}, 1),
 		pacing: startPacing(r.now()),
 	}
-	start := func(claims []app.Claim) error { return run.startOne(draining, claims) }
 	onHalfEmpty := func() { notify(run.freed) }
+	run.gate = newGate(draining, r.probe, onHalfEmpty, r.log)
+	start := func(claims []app.Claim) error { return run.startOne(run.gate.current(), claims) }
 	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, run.drop, onHalfEmpty, r.now)
 	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, run.drop, onHalfEmpty, r.now)
 
 	var background sync.WaitGroup
 	background.Go(func() { r.keepListening(ctx) })
+	background.Go(func() { run.gate.run(ctx, draining) })
 	background.Go(run.marker)
 	run.loop(ctx)
 	run.healthy.wait()
@@ -117,8 +122,9 @@ type relayRun struct {
 	*Relay
 
 	healthy, others *starters
+	gate            *gate
 	results         chan startResult
-	freed           chan struct{} // receives when starters can take a large batch
+	freed           chan struct{} // receives when starters can take a large batch, and when the gate opens
 	pacing          pacing
 }
 
@@ -130,16 +136,20 @@ type startResult struct {
 // loop executes each step when it is due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if r.pacing.takeOverDue(r.now()) {
+		if !r.gate.isShut() && r.pacing.takeOverDue(r.now()) {
 			r.takeOver(ctx)
 		}
 		if r.pacing.dispatchDue(r.now()) {
 			r.dispatch(ctx)
 		}
-		if r.pacing.claimDue(r.now(), r.freeStarters()) {
+		if !r.gate.isShut() && r.pacing.claimDue(r.now(), r.freeStarters()) {
 			r.claim(ctx)
 		}
-		timer := time.NewTimer(r.pacing.pause(r.now(), r.freeStarters()))
+		pause := r.pacing.pause(r.now(), r.freeStarters())
+		if r.gate.isShut() {
+			pause = r.pacing.dispatchAt.Sub(r.now())
+		}
+		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
@@ -257,12 +267,22 @@ func (r *relayRun) drop(units [][]app.Claim) {
 	}
 }
 
-// startOne starts one workflow.
+// startOne starts one workflow. It fails immediately if ctx, of the gate, is done.
 func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
-	limited, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	err := r.start(limited, claims)
-	if err != nil {
+	err := context.Cause(ctx)
+	if err == nil {
+		limited, cancel := context.WithTimeout(ctx, startTimeout)
+		defer cancel()
+		err = r.start(limited, claims)
+	}
+	switch {
+	case err == nil:
+	case context.Cause(ctx) != nil:
+		err = context.Cause(ctx)
+	case withoutTemporal(err):
+		r.gate.close(err)
+		err = errShut
+	default:
 		first := claims[0]
 		r.log.Error().Err(err).Str("delivery", string(first.ID)).Str("event", string(first.EventID)).
 			Str("store", string(first.StoreID)).Str("burst", string(first.BurstID)).Int("deliveries", len(claims)).
@@ -272,9 +292,10 @@ func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
 	return err
 }
 
-// marker records started claims in batches, with a delay: most deliveries have ended by then and need no mark.
+// marker records started claims in batches, with a delay: most deliveries have ended by then and need no mark. It
+// releases claims that a shut gate has stopped immediately, because another relay can start them.
 func (r *relayRun) marker() {
-	var started, failed []app.Claim
+	var started, failed, left []app.Claim
 	tick := time.NewTicker(markEvery)
 	defer tick.Stop()
 	for {
@@ -283,11 +304,18 @@ func (r *relayRun) marker() {
 			switch {
 			case !more:
 				r.mark(started, failed)
+				r.release(r.now(), left)
 				return
+			case errors.Is(result.err, errShut):
+				left = append(left, result.claims...)
 			case result.err != nil:
 				failed = append(failed, result.claims...)
 			default:
 				started = append(started, result.claims...)
+			}
+			if len(r.results) == 0 {
+				r.release(r.now(), left)
+				left = nil
 			}
 		case <-tick.C:
 			r.mark(started, failed)
@@ -297,18 +325,26 @@ func (r *relayRun) marker() {
 }
 
 func (r *relayRun) mark(started, failed []app.Claim) {
+	r.release(r.now().Add(unclaimDelay), failed)
+	if len(started) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if len(started) > 0 {
-		if err := r.store.MarkStarted(ctx, r.now(), started); err != nil {
-			r.log.Error().Err(err).Int("deliveries", len(started)).
-				Msg("cannot record starts; they will be repeated without effect")
-		}
+	if err := r.store.MarkStarted(ctx, r.now(), started); err != nil {
+		r.log.Error().Err(err).Int("deliveries", len(started)).
+			Msg("cannot record starts; they will be repeated without effect")
 	}
-	if len(failed) > 0 {
-		if err := r.store.Unclaim(ctx, r.now().Add(unclaimDelay), failed); err != nil {
-			r.log.Error().Err(err).Int("deliveries", len(failed)).
-				Msg("cannot release claims; their lease will expire")
-		}
+}
+
+// release ends the leases of claims at a time.
+func (r *relayRun) release(at time.Time, claims []app.Claim) {
+	if len(claims) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := r.store.Unclaim(ctx, at, claims); err != nil {
+		r.log.Error().Err(err).Int("deliveries", len(claims)).Msg("cannot release claims; their lease will expire")
 	}
 }

@@ -130,12 +130,8 @@ func (r *relayTest) run(t *testing.T, test func()) {
 	t.Helper()
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		listen := func(ctx context.Context, _ func()) error {
-			<-ctx.Done()
-			return ctx.Err()
-		}
 		log := zerolog.New(zerolog.SyncWriter(&r.log))
-		r.Relay = NewRelay(r.queue, r.start, listen, testLimits, time.Now, log)
+		r.Relay = NewRelay(r.queue, r.start, reachable, silent, testLimits, time.Now, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { r.Run(ctx) })

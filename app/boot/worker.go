@@ -15,6 +15,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/pg"
 	"github.com/comanda-dev/comanda/workflows"
 )
 
@@ -118,7 +119,8 @@ func startersOf(
 		return db.Listen(ctx, func() { wake(); jobs.Wake() })
 	}
 	limits := burst.limit(delivery.DefaultPolicy().Claim)
-	relay := workflows.NewRelay(db, deliveries.StartClaims, listen, limits, time.Now, log)
+	probe := probeOf(deliveries.Ready, db.PoolStats)
+	relay := workflows.NewRelay(db, deliveries.StartClaims, probe, listen, limits, time.Now, log)
 	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
 	return func(ctx context.Context) {
 		var starting sync.WaitGroup
@@ -126,6 +128,22 @@ func startersOf(
 		starting.Go(func() { reconciler.Run(ctx) })
 		relay.Run(ctx)
 		starting.Wait()
+	}
+}
+
+// probeOf returns a function that returns an error if this worker cannot start or load deliveries: if Temporal does not
+// respond, or no caller of a pool got a connection since the previous call.
+func probeOf(temporal func(context.Context) error, stats func() []pg.PoolStats) func(context.Context) error {
+	last := stats()
+	return func(ctx context.Context) error {
+		before := last
+		last = stats()
+		for i, pool := range last {
+			if (pool.Purpose == pg.Relay || pool.Purpose == pg.Attempts) && pool.Exhausted(before[i]) {
+				return fmt.Errorf("all connections of the pool %s remain in use", pool.Purpose)
+			}
+		}
+		return temporal(ctx)
 	}
 }
 

@@ -228,7 +228,7 @@ func (q *Queue) Unclaim(ctx context.Context, retryAt time.Time, claims []app.Cla
 // It skips a claim that has been started or is no longer the newest of its delivery.
 func (q *Queue) Requeue(ctx context.Context, claims []app.Claim) error {
 	ids, generations := claimKeys(claims)
-	_, err := q.pg.System().DB.ExecContext(ctx, requeueStatement, ids, generations)
+	_, err := q.relay.System().DB.ExecContext(ctx, requeueStatement, ids, generations)
 	return pg.Classify(err)
 }
 

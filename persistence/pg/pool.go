@@ -39,7 +39,7 @@ type pool struct {
 	conns  *pgxpool.Pool
 	db     *bun.DB
 
-	waiting, refused, waited atomic.Int64 // waited in nanoseconds
+	waiting, served, refused, waited atomic.Int64 // waited in nanoseconds
 }
 
 func openPool(url string, limits Pool) (*pool, error) {
@@ -84,6 +84,7 @@ func (p *pool) acquire(ctx context.Context, connector driver.Connector) (driver.
 	p.waited.Add(int64(time.Since(began)))
 	p.waiting.Add(-1)
 	if err == nil {
+		p.served.Add(1)
 		return conn, nil
 	}
 	if limited.Err() != nil {
@@ -116,7 +117,13 @@ type PoolStats struct {
 	InUse   int           // connections
 	Waiting int           // callers that wait for a connection
 	Waited  time.Duration // sum of the waits of all callers so far, including the time to connect
+	Served  int           // callers so far that got a connection
 	Refused int           // callers so far that got no connection in time
+}
+
+// Exhausted reports whether callers wait for a connection, and none got one since earlier statistics of the pool.
+func (s PoolStats) Exhausted(earlier PoolStats) bool {
+	return s.Waiting > 0 && earlier.Waiting > 0 && s.InUse == s.Conns && s.Served == earlier.Served
 }
 
 // PoolStats returns the use of all pools.
@@ -125,7 +132,7 @@ func (db *DB) PoolStats() []PoolStats {
 	for i, p := range db.pools {
 		all[i] = PoolStats{
 			Pool: p.limits, InUse: int(p.conns.Stat().AcquiredConns()), Waiting: int(p.waiting.Load()),
-			Waited: time.Duration(p.waited.Load()), Refused: int(p.refused.Load()),
+			Waited: time.Duration(p.waited.Load()), Served: int(p.served.Load()), Refused: int(p.refused.Load()),
 		}
 	}
 	return all
