@@ -1,7 +1,8 @@
-// Package smtptest provides a mail server for tests.
+// Package smtptest provides a mail server for tests and benchmarks.
 package smtptest
 
 import (
+	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"errors"
@@ -65,7 +66,17 @@ type Server struct {
 // New starts a server that stops at the end of the test.
 func New(t testing.TB, config Config) *Server {
 	t.Helper()
-	s := &Server{config: config}
+	s, stop, err := Start(t.Context(), config)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return s
+}
+
+// Start starts a server. stop stops it.
+func Start(ctx context.Context, config Config) (s *Server, stop func(), err error) {
+	s = &Server{config: config}
 	if config.Certificate == nil {
 		web := httptest.NewTLSServer(nil)
 		web.Close()
@@ -73,9 +84,9 @@ func New(t testing.TB, config Config) *Server {
 		s.Roots = x509.NewCertPool()
 		s.Roots.AddCert(web.Certificate())
 	}
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
-		t.Fatal(err)
+		return nil, nil, err
 	}
 	s.Port = listener.Addr().(*net.TCPAddr).Port
 	server := smtp.NewServer(smtp.BackendFunc(func(c *smtp.Conn) (smtp.Session, error) {
@@ -91,12 +102,11 @@ func New(t testing.TB, config Config) *Server {
 	}
 	var serving sync.WaitGroup
 	serving.Go(func() { _ = server.Serve(listener) })
-	t.Cleanup(func() {
+	return s, func() {
 		_ = server.Close()
 		_ = listener.Close() // server.Close misses the listener if Serve has not yet started
 		serving.Wait()
-	})
-	return s
+	}, nil
 }
 
 // URL returns a value for COMANDA_SMTP_URL, including the credentials.

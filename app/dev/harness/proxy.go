@@ -27,6 +27,7 @@ type Proxy struct {
 
 	lock  sync.Mutex
 	cut   bool
+	held  chan struct{} // nil = not held
 	conns map[net.Conn]bool
 }
 
@@ -60,6 +61,35 @@ func newProxy(listener net.Listener, dial func() (net.Conn, error), delay time.D
 // SetDelay changes the delay of a delayed proxy, also for open connections.
 func (p *Proxy) SetDelay(delay time.Duration) { p.delay.Store(int64(delay)) }
 
+// Hold makes a delayed proxy keep all bytes until Release, as a network that loses all packets.
+func (p *Proxy) Hold() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.held == nil {
+		p.held = make(chan struct{})
+	}
+}
+
+// Release forwards the bytes that Hold has kept, and the following ones.
+func (p *Proxy) Release() {
+	p.lock.Lock()
+	defer p.lock.Unlock()
+	if p.held != nil {
+		close(p.held)
+		p.held = nil
+	}
+}
+
+// awaitRelease waits while the proxy is held.
+func (p *Proxy) awaitRelease() {
+	p.lock.Lock()
+	held := p.held
+	p.lock.Unlock()
+	if held != nil {
+		<-held
+	}
+}
+
 // Cut closes all connections and refuses new ones until Mend.
 func (p *Proxy) Cut() {
 	p.lock.Lock()
@@ -81,6 +111,7 @@ func (p *Proxy) Mend() {
 func (p *Proxy) Close() {
 	p.listener.Close()
 	p.Cut()
+	p.Release()
 }
 
 func (p *Proxy) accept() {
@@ -129,6 +160,7 @@ func (p *Proxy) copy(to, from net.Conn) {
 	}()
 	for c := range line {
 		time.Sleep(time.Until(c.due))
+		p.awaitRelease()
 		if _, err := to.Write(c.data); err != nil {
 			from.Close() // ends the reader, which may wait for room in the line
 		}

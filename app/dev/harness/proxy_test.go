@@ -57,21 +57,7 @@ func TestDelayedProxy(t *testing.T) {
 func TestSetDelay(t *testing.T) {
 	t.Parallel()
 	const delay = 200 * time.Millisecond
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	proxy := NewProxyOn(listener, func() (net.Conn, error) {
-		near, far := net.Pipe()
-		go io.Copy(far, far)
-		return near, nil
-	}, 0)
-	defer proxy.Close()
-	conn, err := net.Dial("tcp", proxy.Address)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close()
+	proxy, conn := echoBehindProxy(t)
 	roundTrip := func() time.Duration {
 		t.Helper()
 		began := time.Now()
@@ -88,4 +74,50 @@ func TestSetDelay(t *testing.T) {
 	if took := roundTrip(); took < 2*delay {
 		t.Errorf("the round trip took %s, want at least twice the delay of %s", took, delay)
 	}
+}
+
+// TestHold checks that a held proxy forwards nothing until its release, and then everything.
+func TestHold(t *testing.T) {
+	t.Parallel()
+	proxy, conn := echoBehindProxy(t)
+	proxy.Hold()
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	echoed := make(chan error)
+	go func() {
+		_, err := io.ReadFull(conn, make([]byte, 1))
+		echoed <- err
+	}()
+	select {
+	case err := <-echoed:
+		t.Fatalf("a held proxy: got an echo and error %v, want none", err)
+	case <-time.After(100 * time.Millisecond):
+	}
+	proxy.Release()
+	if err := <-echoed; err != nil {
+		t.Errorf("after the release: got error %v, want the echo", err)
+	}
+}
+
+// echoBehindProxy returns a delayed proxy without a delay, and a connection through it to a target that sends all bytes
+// back.
+func echoBehindProxy(t *testing.T) (*Proxy, net.Conn) {
+	t.Helper()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	proxy := NewProxyOn(listener, func() (net.Conn, error) {
+		near, far := net.Pipe()
+		go io.Copy(far, far)
+		return near, nil
+	}, 0)
+	t.Cleanup(proxy.Close)
+	conn, err := net.Dial("tcp", proxy.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { conn.Close() })
+	return proxy, conn
 }
