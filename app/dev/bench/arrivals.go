@@ -20,12 +20,13 @@ type delivery struct {
 type arrivals struct {
 	lock  sync.Mutex
 	times map[delivery][]time.Time
-	last  time.Time // of the latest first arrival of a delivery
-	tick  func()    // called at the first arrival of each delivery
+	taken map[delivery]bool // with success
+	last  time.Time         // of the latest first arrival of a delivery
+	tick  func()            // called at the first arrival of each delivery
 }
 
 func newArrivals(tick func()) *arrivals {
-	return &arrivals{times: map[delivery][]time.Time{}, tick: tick}
+	return &arrivals{times: map[delivery][]time.Time{}, taken: map[delivery]bool{}, tick: tick}
 }
 
 // record adds an arrival and returns the number of the attempt within its delivery, from 1.
@@ -41,11 +42,25 @@ func (a *arrivals) record(d delivery, at time.Time) (nth int) {
 	return len(times)
 }
 
+// accept records that a receiver has accepted a delivery.
+func (a *arrivals) accept(d delivery) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	a.taken[d] = true
+}
+
+// accepted returns the number of deliveries that receivers have accepted.
+func (a *arrivals) accepted() int {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	return len(a.taken)
+}
+
 // reset removes all arrivals.
 func (a *arrivals) reset() {
 	a.lock.Lock()
 	defer a.lock.Unlock()
-	a.times = map[delivery][]time.Time{}
+	a.times, a.taken = map[delivery][]time.Time{}, map[delivery]bool{}
 }
 
 // count returns the number of deliveries that have arrived, and the time of the latest first arrival.
@@ -74,6 +89,18 @@ func (a *arrivals) of(d delivery) []time.Time {
 	a.lock.Lock()
 	defer a.lock.Unlock()
 	return slices.Clone(a.times[d])
+}
+
+// firstAfter returns the earliest first arrival of a delivery after a time.
+func (a *arrivals) firstAfter(t time.Time) (first time.Time) {
+	a.lock.Lock()
+	defer a.lock.Unlock()
+	for _, times := range a.times {
+		if at := times[0]; at.After(t) && (first.IsZero() || at.Before(first)) {
+			first = at
+		}
+	}
+	return first
 }
 
 // beyond returns the number of attempts beyond the first n of each delivery.

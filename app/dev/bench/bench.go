@@ -125,19 +125,23 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if b.infra, err = b.programs[0].StartInfraOn(starting, 0, data, b.tuning()); err != nil {
 		return err
 	}
+	if b.db, err = b.open(false); err != nil {
+		return err
+	}
+	b.emitter, err = newEmitter(ctx, b.infra.Ready.Env["DATABASE_URL"])
+	return err
+}
+
+// open opens the database as a program does, with or without a mail server.
+func (b *bench) open(mails bool) (*persistence.DB, error) {
 	env := b.infra.Ready.Env
 	keyring, err := app.NewKeyring(app.NewSecret(env["COMANDA_SECRET_KEYS"]))
 	if err != nil {
-		return err
+		return nil, err
 	}
-	b.db, err = persistence.Open(persistence.Config{
-		URL: env["DATABASE_URL"], Sealer: keyring.Sealer(), MaxConns: clientConnections,
+	return persistence.Open(persistence.Config{
+		URL: env["DATABASE_URL"], Sealer: keyring.Sealer(), MaxConns: clientConnections, Mails: mails,
 	})
-	if err != nil {
-		return err
-	}
-	b.emitter, err = newEmitter(ctx, env["DATABASE_URL"])
-	return err
 }
 
 // stop stops the infrastructure.

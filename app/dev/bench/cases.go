@@ -145,10 +145,49 @@ func clientCases() []benchCase {
 			name: "rate-500", title: "500 events/s", run: clientLoad{rate: 500}.paced, after: []string{limitName},
 			figures: pacedFigures(atMost(50), atMost(150), goal{}),
 		}, {
-			name: "isolation", title: "a healthy webhook beside one that hangs",
+			name: "kill", title: "worker killed at full speed, another started immediately", once: true, run: kill,
+			figures: []figure{
+				{key: keyFirst, title: "next delivery, s after the kill", goal: atMost(2)},
+				{key: keyReady, title: "the other worker is ready, s after the kill"},
+				{key: keyDoubled, title: "repeated attempts"},
+			},
+		}, {
+			name: "without-temporal", title: "one of two workers loses Temporal", once: true, run: withoutTemporal,
+			figures: append([]figure{{key: keyP90, title: "p90 ms", goal: atMost(1000)}},
+				append(latencyFigures(goal{}, goal{}), figure{key: keyDoubled, title: "repeated attempts"})...),
+		}, {
+			name: "heals", title: "receivers respond with 500 for 4 s, then they heal", once: true, run: heals,
+			figures: []figure{
+				{key: keyLost, title: "lost deliveries", goal: atMost(0)},
+				{key: keyDoubled, title: "repeated attempts"},
+			},
+		}, {
+			name: "isolation", title: "healthy webhooks beside one whose receiver hangs, 200 events/s",
 			once: true, dirty: true, run: isolation,
 			figures: isolationFigures(),
+		}, {
+			name: "flood", title: "a neighbour commits events (-flood) with 100 webhooks", once: true, dirty: true,
+			run: flood{workers: 1}.run, figures: floodFigures("", goal{}),
+		}, {
+			name: "flood-3", title: "the same with three workers", once: true, dirty: true,
+			run: flood{workers: 3}.run, figures: floodFigures("flood", atLeast(2)),
+		}, {
+			name: "jobs", title: "a neighbour causes jobs and mails (-jobs)", once: true, dirty: true, run: jobs,
+			figures: []figure{
+				{key: keyLater, title: "password reset, s later than alone", goal: atMost(1)},
+				{key: keyBeside, title: "slowest mail of another tenant, s"}, {key: keyAlone, title: "alone, s"},
+			},
 		},
+	}
+}
+
+// floodFigures returns the figures of a run beside a neighbour that commits many events.
+func floodFigures(over string, work goal) []figure {
+	return []figure{
+		{key: keyP99, title: "p99 ms of other tenants", goal: atMost(500)},
+		{key: keyP50, title: "p50 ms"}, {key: keyMax, title: "max ms"},
+		{key: keyMade, title: "deliveries/s of the neighbour", over: over, goal: work},
+		{key: keyDispatched, title: "dispatched/s", over: over},
 	}
 }
 

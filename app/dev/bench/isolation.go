@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -32,22 +33,23 @@ func isolationFigures() []figure {
 		figure{key: keyKnownP99, title: "p99, last / undisturbed"})
 }
 
-// isolation measures healthy webhooks alone, then beside a neighbour whose receiver never responds and whose events are
-// committed in one transaction.
+// isolationRate is the number of events per second of all tenants together.
+const isolationRate = 200
+
+// isolation measures healthy webhooks while clients commit events at a steady rate, first undisturbed, then beside a
+// neighbour whose receiver no longer responds. The neighbour also commits many events in one transaction.
 func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 	s, err := b.spread(ctx, 1, all(accept))
 	if err != nil {
 		return sample{}, err
 	}
 	defer s.close()
-	healthy := s.tenants
 	// A separate record of arrivals: the stage records only those of healthy webhooks.
 	hanging, err := newReceiver(s.certificate, newArrivals(func() {}), accept)
 	if err != nil {
 		return sample{}, err
 	}
 	defer hanging.close()
-	hanging.hold()
 	neighbour, err := s.newTenant(ctx, hanging)
 	if err != nil {
 		return sample{}, err
@@ -57,7 +59,7 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	defer worker.Kill()
-	clients := s.clients(ctx, float64(b.rate), healthy)
+	clients := s.clients(ctx, isolationRate, s.tenants)
 	defer clients.cancel()
 	if err := pause(ctx, streamLead); err != nil {
 		return sample{}, err
@@ -65,7 +67,10 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 	var instants []time.Time
 	for _, span := range []func() error{
 		func() error { return pause(ctx, b.pace) },
-		func() error { return s.disturb(ctx, worker, neighbour) },
+		func() error {
+			hanging.hold()
+			return s.disturb(ctx, worker, neighbour)
+		},
 		func() error { return pause(ctx, b.pace) },
 	} {
 		instants = append(instants, time.Now())
@@ -78,6 +83,7 @@ func isolation(ctx context.Context, b *bench, p program) (sample, error) {
 	if err != nil {
 		return sample{}, err
 	}
+	events = slices.DeleteFunc(events, func(e sent) bool { return e.to == neighbour })
 	if _, err := s.arrivals.await(ctx, worker, deliveriesIn(events)); err != nil {
 		return sample{}, err
 	}
@@ -94,14 +100,14 @@ func (s *stage) disturb(ctx context.Context, worker *harness.Process, neighbour 
 	return until(ctx, worker, "the neighbour's first attempt has timed out", s.timedOut(ctx, neighbour))
 }
 
-// timedOut reports whether an attempt of a tenant has ended. Only a timeout ends it.
+// timedOut reports whether an attempt of a tenant has failed. Only a timeout fails it.
 func (s *stage) timedOut(ctx context.Context, t *tenant) func() (bool, error) {
 	var ids []app.SubscriptionID
 	for _, w := range t.webhooks {
 		ids = append(ids, w.id)
 	}
 	return func() (ended bool, err error) {
-		const query = "SELECT EXISTS (SELECT FROM attempts WHERE subscription_id = ANY ($1))"
+		const query = "SELECT EXISTS (SELECT FROM attempts WHERE subscription_id = ANY ($1) AND status <> 'delivered')"
 		err = s.b.emitter.scan(ctx, &ended, query, ids)
 		return ended, err
 	}

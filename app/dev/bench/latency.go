@@ -18,18 +18,18 @@ const (
 
 // distribution is the distribution of times from commit to arrival, in milliseconds.
 type distribution struct {
-	Count         int
-	P50, P99, Max float64
+	Count              int
+	P50, P90, P99, Max float64
 }
 
 // distributionOf returns the distribution of times. It sorts times, which must not be empty.
 func distributionOf(ms []float64) distribution {
 	slices.Sort(ms)
-	return distribution{len(ms), ms[len(ms)/2], ms[len(ms)*99/100], ms[len(ms)-1]}
+	return distribution{len(ms), ms[len(ms)/2], ms[len(ms)*9/10], ms[len(ms)*99/100], ms[len(ms)-1]}
 }
 
 func (d distribution) values() map[string]float64 {
-	return map[string]float64{keyP50: d.P50, keyP99: d.P99, keyMax: d.Max}
+	return map[string]float64{keyP50: d.P50, keyP90: d.P90, keyP99: d.P99, keyMax: d.Max}
 }
 
 // delaysOf returns the distribution of the times of events that were committed in a period.

@@ -25,7 +25,8 @@ type options struct {
 	rate, neighbours       int
 	retries, retryRate     int
 	inFlight, scale        int
-	pace, within           time.Duration
+	flood, jobs            int
+	pace, outage, within   time.Duration
 	only, profile, against string
 	json                   bool
 	// Settings of the Temporal server, 0 = its default; see temporaldev.Tuning.
@@ -40,7 +41,7 @@ func (o options) check() error {
 	}{
 		{"n", o.events, 50}, {"rounds", o.rounds, 1}, {"stores", o.stores, 10}, {"rate", o.rate, 1},
 		{"in-flight", o.inFlight, 1}, {"neighbours", o.neighbours, 1}, {"retries", o.retries, 1},
-		{"retry-rate", o.retryRate, 1}, {"scale", o.scale, 100},
+		{"retry-rate", o.retryRate, 1}, {"flood", o.flood, 1}, {"jobs", o.jobs, 1}, {"scale", o.scale, 100},
 	} {
 		if size.value < size.least {
 			return fmt.Errorf("-%s must be at least %d", size.name, size.least)
@@ -66,7 +67,8 @@ func setQuick() error {
 	given := map[string]bool{}
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]string{
-		"n": "100", "rounds": "1", "pace": "2s", "in-flight": "10", "neighbours": "20", "retries": "80", "scale": "200",
+		"n": "100", "rounds": "1", "pace": "2s", "outage": "2s", "in-flight": "10", "neighbours": "20", "flood": "20",
+		"jobs": "20", "retries": "80", "scale": "200",
 	} {
 		if given[name] {
 			continue
@@ -90,8 +92,11 @@ func main() {
 	flag.IntVar(&o.stores, "stores", 10, "stores among which the events are spread")
 	flag.IntVar(&o.rate, "rate", 20, "events per second of healthy webhooks beside failures")
 	flag.DurationVar(&o.pace, "pace", 20*time.Second, "`duration` of each measurement at a steady rate")
+	flag.DurationVar(&o.outage, "outage", 45*time.Second, "`duration` for which a worker loses Temporal")
 	flag.IntVar(&o.inFlight, "in-flight", 100, "`attempts` in flight when a worker is killed")
-	flag.IntVar(&o.neighbours, "neighbours", 1000, "`deliveries` to a receiver that hangs, beside a healthy one")
+	flag.IntVar(&o.neighbours, "neighbours", 1000, "`deliveries` that are committed when a receiver begins to hang")
+	flag.IntVar(&o.flood, "flood", 5000, "`events` of a neighbour with 100 webhooks")
+	flag.IntVar(&o.jobs, "jobs", 1000, "`jobs` of a neighbour, and as many mails")
 	flag.IntVar(&o.retries, "retries", 3000, "`deliveries` of the neighbour whose retries hang")
 	flag.IntVar(&o.retryRate, "retry-rate", 40, "retries of that neighbour per second")
 	flag.IntVar(&o.scale, "scale", 100_000, "`deliveries` that wait for a retry or a replay in the case scale")

@@ -104,8 +104,12 @@ func (r *receiver) serve(conn net.Conn) {
 		}
 		status := http.StatusBadRequest
 		if subject, found := subjectIn(body); found {
-			status = r.respond(r.arrivals.record(delivery{subject, webhook}, time.Now()))
+			d := delivery{subject, webhook}
+			status = r.respond(r.arrivals.record(d, time.Now()))
 			<-*r.hang.Load()
+			if status/100 == 2 {
+				r.arrivals.accept(d)
+			}
 		}
 		if _, err := fmt.Fprintf(conn, "HTTP/1.1 %d \r\nContent-Length: 0\r\n\r\n", status); err != nil {
 			return

@@ -69,6 +69,9 @@ func TestReceiver(t *testing.T) {
 	default:
 	}
 	r.release()
+	if n := log.accepted(); n != 1 {
+		t.Errorf("got %d accepted deliveries, want 1", n)
+	}
 	if got := <-responded; got != http.StatusServiceUnavailable {
 		t.Errorf("after the release: got status %d, want 503", got)
 	}

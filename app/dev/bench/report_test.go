@@ -69,7 +69,7 @@ func TestDistribution(t *testing.T) {
 	for i := range 200 {
 		ms = append(ms, float64(200-i))
 	}
-	if got, want := distributionOf(ms), (distribution{200, 101, 199, 200}); got != want {
+	if got, want := distributionOf(ms), (distribution{200, 101, 181, 199, 200}); got != want {
 		t.Errorf("got %+v, want %+v", got, want)
 	}
 }
