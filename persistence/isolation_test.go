@@ -80,10 +80,11 @@ func TestRowLevelSecurity(t *testing.T) {
 	must(t, err)
 	_, err = db.Dispatch(t.Context(), noon, 1000)
 	must(t, err)
+	r.Place(t, db, 1)
 	for _, table := range []string{"reservations", "stores", "orders", "order_items", "order_history", "payments",
 		"refunds", "loyalty_entries", "addresses", "products", "customers", "outbox", "store_views", "memberships",
 		"api_keys", "customer_sessions", "customer_identities", "used_id_tokens", "mails", "replays",
-		"event_log", "event_heads"} {
+		"event_log", "event_heads", "undispatched"} {
 		if n := count(t, db, "SELECT count(*) FROM "+table); n == 0 {
 			t.Errorf("the test inserted no row into %s", table)
 		}
@@ -139,7 +140,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.ContinueBulkReplay",      // a bulk replay is a background job
 		"delivery.Dispatch",                // relay
 		"delivery.Repaired",                // reconciliation
-		"delivery.EnqueueLostJobs",         // reconciliation
+		"delivery.enqueueLost",             // reconciliation
 		"delivery.PlanUsage",               // a plan belongs to the website
 		"delivery.Replay",                  // the plan belongs to the website
 		"Elsewhere",                        // the probe behind STORE_MISMATCH
