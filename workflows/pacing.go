@@ -59,11 +59,11 @@ func (o *overload) limit(now time.Time, limits app.ClaimLimits) app.ClaimLimits 
 	return limits
 }
 
-// pacing decides when the steps of a relay are due. It prefers few large claims to many small ones, because the cost of
-// a claim hardly depends on its size.
+// pacing decides when a relay claims and takes over. It prefers few large claims to many small ones, because the cost
+// of a claim hardly depends on its size.
 type pacing struct {
-	dispatchAt, claimAt, takeOverAt time.Time
-	dispatchedAt, claimedAt         time.Time
+	claimAt, takeOverAt time.Time
+	claimedAt           time.Time
 
 	overload   overload
 	claimPause time.Duration // pause before the next claim while limits of subscriptions hold deliveries back
@@ -77,7 +77,7 @@ type freeStarters struct{ healthy, others bool }
 
 // startPacing returns a pacing in which every step is due.
 func startPacing(now time.Time) pacing {
-	return pacing{dispatchAt: now, claimAt: now, takeOverAt: now, claimPause: busyPoll}
+	return pacing{claimAt: now, takeOverAt: now, claimPause: busyPoll}
 }
 
 // takeOverDue reports whether to look for abandoned deliveries. It is true once per idlePoll.
@@ -89,41 +89,8 @@ func (p *pacing) takeOverDue(now time.Time) bool {
 	return due
 }
 
-func (p *pacing) dispatchDue(now time.Time) bool { return !now.Before(p.dispatchAt) }
-
-// notified makes a dispatch due after a notification: immediately if starters are free, otherwise after busyPoll, to
-// collect more events whose deliveries could not start sooner. In an overload it collects the events of burstPoll for
-// a burst.
-func (p *pacing) notified(now time.Time, free freeStarters) {
-	at := now
-	switch {
-	case p.overload.at(now):
-		at = p.dispatchedAt.Add(burstPoll)
-	case !free.healthy:
-		at = p.dispatchedAt.Add(busyPoll)
-	}
-	if at.Before(p.dispatchAt) {
-		p.dispatchAt = at
-	}
-}
-
-// dispatched updates the pacing after a dispatch. A claim is due even if no event was dispatched, because the relay is
-// also notified of replays. If another relay dispatches the stores of the oldest events, the next search is due after
-// busyPoll.
-func (p *pacing) dispatched(now time.Time, did app.Dispatched, free freeStarters, err error) {
-	p.dispatchedAt, p.dispatchAt = now, now.Add(idlePoll)
-	if err != nil {
-		return
-	}
-	p.claimAt = now
-	switch {
-	case !did.More:
-	case free.healthy && did.Events > 0:
-		p.dispatchAt = now
-	default:
-		p.dispatchAt = now.Add(busyPoll)
-	}
-}
+// dispatched makes a claim due after a dispatch.
+func (p *pacing) dispatched(now time.Time) { p.claimAt = now }
 
 // claimDue reports whether to claim deliveries: immediately if the last batch was filled and its starters are free, at
 // the time of the next search if those of healthy deliveries are free, and at least once per idlePoll.
@@ -159,10 +126,8 @@ func (p *pacing) claimed(now time.Time, limits app.ClaimLimits, healthy, others 
 // pause returns the time until the next step is due.
 func (p *pacing) pause(now time.Time, free freeStarters) time.Duration {
 	next := p.nextClaim(free)
-	for _, at := range []time.Time{p.dispatchAt, p.takeOverAt} {
-		if at.Before(next) {
-			next = at
-		}
+	if p.takeOverAt.Before(next) {
+		next = p.takeOverAt
 	}
 	return next.Sub(now)
 }

@@ -63,39 +63,6 @@ func TestPausesGrowWithoutClaims(t *testing.T) {
 	}
 }
 
-func TestDispatchPacing(t *testing.T) {
-	t.Parallel()
-	free, busy := freeStarters{healthy: true}, freeStarters{}
-	none, full := app.Dispatched{}, app.Dispatched{Events: dispatchLimit, More: true}
-	for name, test := range map[string]struct {
-		did   app.Dispatched
-		free  freeStarters
-		err   error
-		woken bool
-		want  time.Duration
-	}{
-		"no events":                       {none, free, nil, false, idlePoll},
-		"no events, then woken":           {none, free, nil, true, 10 * ms},
-		"no events, then woken, busy":     {none, busy, nil, true, busyPoll},
-		"a full batch":                    {full, free, nil, false, 0},
-		"a full batch, starters are busy": {full, busy, nil, false, busyPoll},
-		"some stores are of another one":  {app.Dispatched{Events: 1, More: true}, free, nil, false, 0},
-		"all stores are of another one":   {app.Dispatched{More: true}, free, nil, false, busyPoll},
-		"the database is away":            {none, free, errors.New("away"), false, idlePoll},
-	} {
-		t.Run(name, func(t *testing.T) {
-			p := startPacing(start)
-			p.dispatched(start, test.did, test.free, test.err)
-			if test.woken {
-				p.notified(start.Add(10*ms), test.free)
-			}
-			if got := p.dispatchAt.Sub(start); got != test.want {
-				t.Errorf("%s: next dispatch after %s, want %s", name, got, test.want)
-			}
-		})
-	}
-}
-
 // After deliveries have waited, the next ones become bursts before they wait, until few of them arrive.
 func TestOverload(t *testing.T) {
 	t.Parallel()
@@ -140,22 +107,5 @@ func TestOverload(t *testing.T) {
 				t.Errorf("%s: limits %+v, want %+v", name, got, want)
 			}
 		})
-	}
-}
-
-// An overloaded relay waits for more events before it dispatches.
-func TestEventsOfAnOverloadShareADispatch(t *testing.T) {
-	t.Parallel()
-	free := freeStarters{true, true}
-	p := startPacing(start)
-	p.overload.claimed(start, app.ClaimLimits{Burst: 32}, app.Claimed{})
-	p.dispatched(start, app.Dispatched{Events: 1}, free, nil)
-	p.notified(start.Add(10*ms), free)
-	if got := p.dispatchAt.Sub(start); got != burstPoll {
-		t.Errorf("dispatch after %s, want %s", got, burstPoll)
-	}
-	p.dispatched(start, app.Dispatched{Events: dispatchLimit, More: true}, free, nil)
-	if got := p.dispatchAt.Sub(start); got != 0 {
-		t.Errorf("dispatch of the remaining events after %s, want immediately", got)
 	}
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -33,13 +34,12 @@ type RelayStore interface {
 
 // Relay limits.
 const (
-	dispatchLimit = 1000            // events and deliveries per dispatch: some 20 ms
-	drainTimeout  = 5 * time.Second // for the last starts when the relay stops
-	markEvery     = 2 * time.Second // well within the lease; most deliveries have ended by then
-	unclaimDelay  = time.Second     // until a delivery whose start failed can be claimed again
+	drainTimeout = 5 * time.Second // for the last starts when the relay stops
+	markEvery    = 2 * time.Second // well within the lease; most deliveries have ended by then
+	unclaimDelay = time.Second     // until a delivery whose start failed can be claimed again
 )
 
-// Relay dispatches events and starts the workflows of their deliveries. Any number of relays run concurrently. If a
+// Relay dispatches events, claims deliveries and starts their workflows. Any number of relays run concurrently. If a
 // relay dies, another one takes over its claims.
 type Relay struct {
 	store  RelayStore
@@ -82,7 +82,7 @@ func (r *Relay) Run(ctx context.Context) {
 
 	run := &relayRun{
 		Relay: r, results: make(chan startResult, r.limits.Batch+1), freed: make(chan struct{}, 1),
-		pacing: startPacing(r.now()),
+		dispatched: make(chan struct{}, 1), pacing: startPacing(r.now()),
 	}
 	onHalfEmpty := func() { notify(run.freed) }
 	run.gate = newGate(draining, r.probe, onHalfEmpty, r.log)
@@ -94,6 +94,7 @@ func (r *Relay) Run(ctx context.Context) {
 	background.Go(func() { r.keepListening(ctx) })
 	background.Go(func() { run.gate.run(ctx, draining) })
 	background.Go(run.marker)
+	background.Go(func() { run.dispatchLoop(ctx) })
 	run.loop(ctx)
 	run.healthy.wait()
 	run.others.wait()
@@ -125,7 +126,9 @@ type relayRun struct {
 	gate            *gate
 	results         chan startResult
 	freed           chan struct{} // receives when starters can take a large batch, and when the gate opens
-	pacing          pacing
+	dispatched      chan struct{} // receives when deliveries may be queued
+	overloaded      atomic.Bool   // as of the last claim
+	pacing          pacing        // of the claims
 }
 
 type startResult struct {
@@ -133,27 +136,24 @@ type startResult struct {
 	err    error
 }
 
-// loop executes each step when it is due, until ctx is done.
+// loop claims deliveries and takes over abandoned ones when these steps are due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
 		if !r.gate.isShut() && r.pacing.takeOverDue(r.now()) {
 			r.takeOver(ctx)
-		}
-		if r.pacing.dispatchDue(r.now()) {
-			r.dispatch(ctx)
 		}
 		if !r.gate.isShut() && r.pacing.claimDue(r.now(), r.freeStarters()) {
 			r.claim(ctx)
 		}
 		pause := r.pacing.pause(r.now(), r.freeStarters())
 		if r.gate.isShut() {
-			pause = r.pacing.dispatchAt.Sub(r.now())
+			pause = idlePoll
 		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
-		case <-r.wake:
-			r.pacing.notified(r.now(), r.freeStarters())
+		case <-r.dispatched:
+			r.pacing.dispatched(r.now())
 		case <-r.freed:
 		case <-timer.C:
 		}
@@ -165,14 +165,6 @@ func (r *relayRun) freeStarters() freeStarters {
 	return freeStarters{r.healthy.halfEmpty(), r.others.halfEmpty()}
 }
 
-func (r *relayRun) dispatch(ctx context.Context) {
-	did, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
-	if err != nil && ctx.Err() == nil {
-		r.log.Error().Err(err).Msg("cannot dispatch events; retrying")
-	}
-	r.pacing.dispatched(r.now(), did, r.freeStarters(), err)
-}
-
 // claim claims as many deliveries as the starters can take.
 func (r *relayRun) claim(ctx context.Context) {
 	now := r.now()
@@ -182,6 +174,7 @@ func (r *relayRun) claim(ctx context.Context) {
 		r.log.Error().Err(err).Msg("cannot claim deliveries; retrying")
 	}
 	r.pacing.overload.claimed(r.now(), r.limits, claimed)
+	r.overloaded.Store(r.pacing.overload.at(r.now()))
 	healthy := r.enqueue(claimed.Claims, now.Add(limits.Lease))
 	r.pacing.claimed(r.now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }

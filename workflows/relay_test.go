@@ -28,6 +28,8 @@ type queue struct {
 	retryAt                 time.Time
 	away                    map[string]int    // number of failures by step
 	searches                []app.ClaimLimits // limits of the calls of Claim
+
+	dispatchTakes, claimTakes time.Duration
 }
 
 func (q *queue) enter(step string) (leave func(), err error) {
@@ -52,10 +54,12 @@ func (q *queue) enqueue(n int) *queue {
 }
 
 func (q *queue) Dispatch(_ context.Context, _ time.Time, limit int) (d app.Dispatched, err error) {
+	time.Sleep(q.dispatchTakes)
 	leave, err := q.enter("dispatch")
 	defer leave()
 	if err == nil {
 		d.Events = min(limit, q.events)
+		d.Deliveries = d.Events
 		q.events -= d.Events
 		d.More = d.Events == limit
 		q.enqueue(d.Events)
@@ -65,6 +69,7 @@ func (q *queue) Dispatch(_ context.Context, _ time.Time, limit int) (d app.Dispa
 
 // Claim returns an error after some claims.
 func (q *queue) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (app.Claimed, error) {
+	time.Sleep(q.claimTakes)
 	leave, err := q.enter("claim")
 	defer leave()
 	q.searches = append(q.searches, l)

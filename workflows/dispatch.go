@@ -1,0 +1,83 @@
+package workflows
+
+import (
+	"context"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// dispatchLimit is the number of events and deliveries that a dispatch writes, which takes about 20 ms. Events of other
+// websites wait for as long.
+const dispatchLimit = 1000
+
+// dispatchPacing decides when a relay dispatches events. Its loop is separate from that of the claims, so that neither
+// waits for the statements of the other.
+type dispatchPacing struct {
+	at       time.Time // next dispatch
+	last     time.Time
+	notified bool // since the last dispatch
+}
+
+// startDispatch returns a pacing in which a dispatch is due.
+func startDispatch(now time.Time) dispatchPacing { return dispatchPacing{at: now} }
+
+func (p *dispatchPacing) due(now time.Time) bool { return !now.Before(p.at) }
+
+// notify makes a dispatch due after a notification: immediately if starters are free, otherwise after busyPoll, to
+// collect more events whose deliveries could not start sooner. In an overload it collects the events of burstPoll for
+// a burst. A relay that cannot claim waits for burstPoll, so that one that claims dispatches first.
+func (p *dispatchPacing) notify(now time.Time, free freeStarters, overloaded, canClaim bool) {
+	p.notified = true
+	at := now
+	switch {
+	case !canClaim:
+		at = now.Add(burstPoll)
+	case overloaded:
+		at = p.last.Add(burstPoll)
+	case !free.healthy:
+		at = p.last.Add(busyPoll)
+	}
+	if at.Before(p.at) {
+		p.at = at
+	}
+}
+
+// dispatched updates the pacing after a dispatch. It reports whether a claim is due: also after a notification without
+// an event, because the relay is notified of replays too.
+func (p *dispatchPacing) dispatched(now time.Time, did app.Dispatched, free freeStarters, err error) (claim bool) {
+	claim = err == nil && (p.notified || did.Deliveries > 0)
+	p.last, p.at, p.notified = now, now.Add(idlePoll), p.notified && err != nil
+	switch {
+	case err != nil, !did.More:
+	case free.healthy && did.Events > 0:
+		p.at = now
+	default:
+		p.at = now.Add(busyPoll)
+	}
+	return claim
+}
+
+// dispatchLoop dispatches events until ctx is done.
+func (r *relayRun) dispatchLoop(ctx context.Context) {
+	pacing := startDispatch(r.now())
+	for ctx.Err() == nil {
+		if pacing.due(r.now()) {
+			did, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
+			if err != nil && ctx.Err() == nil {
+				r.log.Error().Err(err).Msg("cannot dispatch events; retrying")
+			}
+			if pacing.dispatched(r.now(), did, r.freeStarters(), err) {
+				notify(r.dispatched)
+			}
+		}
+		timer := time.NewTimer(pacing.at.Sub(r.now()))
+		select {
+		case <-ctx.Done():
+		case <-r.wake:
+			pacing.notify(r.now(), r.freeStarters(), r.overloaded.Load(), !r.gate.isShut())
+		case <-timer.C:
+		}
+		timer.Stop()
+	}
+}

@@ -1,0 +1,94 @@
+package workflows
+
+import (
+	"errors"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+func TestDispatchPacing(t *testing.T) {
+	t.Parallel()
+	free, busy := freeStarters{healthy: true}, freeStarters{}
+	none, full := app.Dispatched{}, app.Dispatched{Events: 500, Deliveries: 500, More: true}
+	for name, test := range map[string]struct {
+		did        app.Dispatched
+		free       freeStarters
+		err        error
+		woken      bool
+		overloaded bool
+		shut       bool
+		want       time.Duration
+		claim      bool
+	}{
+		"no events":                       {none, free, nil, false, false, false, idlePoll, false},
+		"no events, then woken":           {none, free, nil, true, false, false, 10 * ms, false},
+		"no events, then woken, busy":     {none, busy, nil, true, false, false, busyPoll, false},
+		"no events, woken, overloaded":    {none, free, nil, true, true, false, burstPoll, false},
+		"no events, woken, cannot claim":  {none, free, nil, true, false, true, 10*ms + burstPoll, false},
+		"a full batch":                    {full, free, nil, false, false, false, 0, true},
+		"a full batch, overloaded":        {full, free, nil, false, true, false, 0, true},
+		"a full batch, starters are busy": {full, busy, nil, false, false, false, busyPoll, true},
+		"other relays have all stores":    {app.Dispatched{More: true}, free, nil, false, false, false, busyPoll, false},
+		"the database is away":            {none, free, errors.New("away"), false, false, false, idlePoll, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			p := startDispatch(start)
+			claim := p.dispatched(start, test.did, test.free, test.err)
+			if test.woken {
+				p.notify(start.Add(10*ms), test.free, test.overloaded, !test.shut)
+			}
+			if got := p.at.Sub(start); got != test.want || claim != test.claim {
+				t.Errorf("%s: next dispatch after %s, claim %v, want %s and %v", name, got, claim, test.want, test.claim)
+			}
+		})
+	}
+}
+
+// A notification of a replay leads to a claim, also if the first dispatch after it fails.
+func TestNotificationLeadsToClaim(t *testing.T) {
+	t.Parallel()
+	p, free := startDispatch(start), freeStarters{healthy: true}
+	p.notify(start, free, false, true)
+	for i, step := range []struct {
+		err  error
+		want bool
+	}{{errors.New("away"), false}, {nil, true}, {nil, false}} {
+		if got := p.dispatched(start, app.Dispatched{}, free, step.err); got != step.want {
+			t.Errorf("dispatch %d: claim %v, want %v", i, got, step.want)
+		}
+	}
+}
+
+// A dispatch that takes long delays neither claims nor the takeover of abandoned deliveries.
+func TestRelayClaimsDuringADispatch(t *testing.T) {
+	r := &relayTest{queue: &queue{dispatchTakes: time.Minute}}
+	r.run(t, func() {
+		time.Sleep(100 * ms)
+		r.change(func() {
+			r.enqueue(1)
+			r.abandoned = append(r.abandoned, r.claim())
+		})
+		time.Sleep(idlePoll)
+		if started := r.starts(); len(started) != 2 {
+			t.Errorf("started %q, want the queued and the abandoned delivery", started)
+		}
+	})
+}
+
+// A claim that takes long does not delay the next dispatch.
+func TestRelayDispatchesDuringAClaim(t *testing.T) {
+	r := &relayTest{queue: &queue{claimTakes: time.Minute}}
+	r.run(t, func() {
+		time.Sleep(100 * ms)
+		r.change(func() { r.events = 1 })
+		r.Wake()
+		time.Sleep(ms)
+		r.change(func() {
+			if r.events > 0 {
+				t.Error("the event is not dispatched while a claim runs")
+			}
+		})
+	})
+}
