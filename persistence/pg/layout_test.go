@@ -103,7 +103,8 @@ func TestLimitsEndStatements(t *testing.T) {
 		db        *pg.DB
 		statement string
 	}{
-		"statement": {open(pg.Pool{Statement: 10 * time.Millisecond}), "SELECT pg_sleep(60)"},
+		// A SELECT takes less than a second, also on a busy server.
+		"statement": {open(pg.Pool{Statement: time.Second}), "SELECT pg_sleep(60)"},
 		"lock":      {open(pg.Pool{Lock: 10 * time.Millisecond}), lock},
 	} {
 		err := run(c.db, c.statement)
