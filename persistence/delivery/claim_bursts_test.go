@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"context"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -87,6 +88,52 @@ func TestClaimBursts(t *testing.T) {
 			}
 			if want := test.now.Sub(noon); found.Waited != want {
 				t.Errorf("Waited: got %s, want %s", found.Waited, want)
+			}
+		})
+	}
+}
+
+// The ids of a burst's events, webhooks and stores fit into a search attribute, which holds 2 KiB: 52 ids. Deliveries
+// to the same webhook share a burst.
+func TestIDsOfABurstFit(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		restaurants, hooks, events int // events of each restaurant, for all of its hooks
+		most                       int // bursts
+	}{
+		"many websites with one delivery": {60, 1, 1, 4},
+		"a few deliveries each":           {20, 1, 3, 3},
+		"one event for many webhooks":     {1, 90, 1, 6},
+		"many events for a few webhooks":  {1, 5, 40, 7},
+		"one webhook":                     {1, 1, 96, 3},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := persistencetest.New(t)
+			for i := range test.restaurants {
+				r := open(t, db, fmt.Sprintf("r%d.example", i))
+				for range test.hooks {
+					r.Subscribe(t, db, 0, app.EventOrderCreated)
+				}
+				enqueue(t, db, app.EventOrderCreated, test.events, r.Stores[0])
+			}
+			ids, claimed := map[app.BurstID]map[string]bool{}, 0
+			for _, c := range claimOnce(t, db.Queue, waited, bursting()) {
+				claimed++
+				if ids[c.BurstID] == nil {
+					ids[c.BurstID] = map[string]bool{}
+				}
+				for _, id := range []string{string(c.EventID), string(c.SubscriptionID), string(c.StoreID)} {
+					ids[c.BurstID][id] = true
+				}
+			}
+			for burst, ids := range ids {
+				if len(ids) > 52 {
+					t.Errorf("burst %s: got %d ids, want at most 52", burst, len(ids))
+				}
+			}
+			if want := test.restaurants * test.hooks * test.events; claimed != want || len(ids) > test.most {
+				t.Errorf("got %d claims in %d bursts, want %d in at most %d", claimed, len(ids), want, test.most)
 			}
 		})
 	}

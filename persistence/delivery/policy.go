@@ -90,7 +90,6 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Claim: app.ClaimLimits{
 			Batch: 64, SlowBatch: 16,
-			// A search attribute holds at most 2 KiB, which is 32 ids.
 			Burst: 32, BurstBatch: 512, BurstAfter: 250 * time.Millisecond,
 			// Set by load tests: 8 pending deliveries before a receiver has responded, 50 if it fails or is slow, and
 			// 800 while it responds quickly. The throughput of a tenant is proportional to its pending deliveries: with

@@ -189,17 +189,20 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
         ORDER BY turn, lot LIMIT $12::bigint)
 ), taken AS MATERIALIZED (
     -- Skips deliveries that another relay is claiming. That relay finds other deliveries in its next claim. Failing
-    -- subscriptions have separate bursts: a burst waits for the workflows in which its deliveries continue.
+    -- subscriptions have separate bursts: a burst waits for the workflows in which its deliveries continue. Deliveries
+    -- of a subscription share a burst, and each subscription takes the place of a delivery: a search attribute holds
+    -- 2 KiB, which is 52 ids of events, subscriptions and stores.
     SELECT d.id, b.healthy, b.quick, b.most IS NOT NULL AS limited, row_number() OVER (ORDER BY b.turn, b.lot) AS nth,
         CASE WHEN oldest.bursting AND b.quick AND b.class <> 2 THEN CASE WHEN b.prompt THEN 0 ELSE $11::bigint END
-            + (row_number() OVER (PARTITION BY b.prompt, b.quick AND b.class <> 2 ORDER BY b.turn, b.lot) - 1)
-                / $18::bigint END AS burst
+            + (row_number() OVER (alike ORDER BY b.queue, b.subscription_id, b.event_id)
+                + dense_rank() OVER (alike ORDER BY b.queue, b.subscription_id) - 2) / $18::bigint END AS burst
     FROM oldest, batch b CROSS JOIN LATERAL (
         SELECT d.id FROM deliveries d
         WHERE d.status = 'queued' AND d.queue = b.queue AND d.subscription_id = b.subscription_id
             AND d.class = b.class AND d.event_id = b.event_id
         FOR UPDATE SKIP LOCKED
     ) d
+    WINDOW alike AS (PARTITION BY b.prompt, b.quick AND b.class <> 2)
 ), burst AS MATERIALIZED (
     SELECT burst AS n, 'bst_' || uuidv7_hex($1, burst) AS id FROM taken GROUP BY burst HAVING count(*) > 1
 ), claimed AS (

@@ -1,6 +1,10 @@
 package schedule
 
-import "time"
+import (
+	"cmp"
+	"slices"
+	"time"
+)
 
 // failingBursts limits the bursts of failing subscriptions in one claim.
 const failingBursts = 2
@@ -36,7 +40,8 @@ func (l Limits) bursting(waiting int, waited time.Duration) bool {
 }
 
 // groupBursts combines the first deliveries of quick subscriptions to bursts of two or more. Failing subscriptions have
-// separate bursts: a burst waits for the workflows in which its deliveries continue.
+// separate bursts: a burst waits for the workflows in which its deliveries continue. Deliveries to a subscription share
+// a burst.
 func (l Limits) groupBursts(batch []start) {
 	bursts := 0
 	for _, healthy := range []bool{true, false} {
@@ -47,13 +52,34 @@ func (l Limits) groupBursts(batch []start) {
 				group = append(group, s)
 			}
 		}
+		slices.SortStableFunc(group, func(a, b *start) int {
+			return cmp.Or(cmp.Compare(a.queue.ID, b.queue.ID), cmp.Compare(a.subscription.ID, b.subscription.ID))
+		})
 		for len(group) > 1 {
-			size := min(l.Burst, len(group))
-			bursts++
-			for _, s := range group[:size] {
-				s.burst = bursts
+			size := l.burstSize(group)
+			if size > 1 {
+				bursts++
+				for _, s := range group[:size] {
+					s.burst = bursts
+				}
 			}
 			group = group[size:]
 		}
 	}
+}
+
+// burstSize returns how many of the first deliveries of a group share a burst. Each subscription after the first takes
+// the place of a delivery: a search attribute holds 2 KiB, which is 52 ids of events, subscriptions and stores.
+func (l Limits) burstSize(group []*start) int {
+	places := 0
+	for i, s := range group {
+		places++
+		if i > 0 && s.subscription != group[i-1].subscription {
+			places++
+		}
+		if places > l.Burst {
+			return i
+		}
+	}
+	return len(group)
 }

@@ -1,12 +1,15 @@
 package schedule
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // burstSizes returns the sizes of the bursts, largest first, and the number of claims without a burst.
@@ -65,6 +68,35 @@ func TestBursts(t *testing.T) {
 	}
 }
 
+// Deliveries to the same subscription share a burst. Each further subscription takes the place of a delivery.
+func TestSubscriptionsOfABurst(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		subscriptions, events int // events of each subscription
+		sizes                 []int
+		single                int
+	}{
+		"one delivery each":         {33, 1, []int{16, 16}, 1},
+		"three deliveries each":     {20, 3, []int{24, 24, 12}, 0},
+		"many deliveries each":      {3, 40, []int{32, 31, 31, 26}, 0},
+		"as many as a burst, twice": {2, 32, []int{32, 32}, 0},
+	} {
+		var queues []Queue
+		for i := range test.subscriptions {
+			id := fmt.Sprint("s", i)
+			queues = append(queues, Queue{ID: id, Subscriptions: []Subscription{
+				healthy(app.SubscriptionID(id), [Classes][]Delivery{First: deliveries(i*test.events, test.events)}),
+			}})
+		}
+		limits := unbounded(64)
+		limits.Burst, limits.BurstBatch = 32, 512
+		sizes, single := burstSizes(Decide(noon.Add(time.Second), Facts{Queues: queues}, limits).Claims)
+		if diff := gocmp.Diff(test.sizes, sizes); diff != "" || single != test.single {
+			t.Errorf("%s: got %d without a burst, want %d; sizes of bursts (-want +got): %s", name, single, test.single, diff)
+		}
+	}
+}
+
 // A delivery that its plan has delayed waits since the beginning of the window.
 func TestWaitForWindowIsNoWait(t *testing.T) {
 	t.Parallel()
@@ -77,7 +109,8 @@ func TestWaitForWindowIsNoWait(t *testing.T) {
 	}
 }
 
-// A burst has two to Burst first deliveries to quick subscriptions, which are all healthy or all failing.
+// A burst has two to Burst first deliveries to quick subscriptions, which are all healthy or all failing. The ids of
+// its events, subscriptions and stores fit into a search attribute.
 func TestBurstsAreUniform(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -92,10 +125,16 @@ func TestBurstsAreUniform(t *testing.T) {
 			if len(burst) < 2 || len(burst) > limits.Burst {
 				t.Fatalf("burst of %d deliveries, want 2 to %d", len(burst), limits.Burst)
 			}
+			subscriptions := map[*Subscription]bool{}
 			for _, c := range burst {
+				subscriptions[c.Subscription] = true
 				if c.Class == Replay || !c.Subscription.Quick || c.Subscription.Healthy != burst[0].Subscription.Healthy {
 					t.Fatalf("burst with %+v of %+v", c.Delivery, c.Subscription)
 				}
+			}
+			if ids := len(burst) + 2*len(subscriptions); ids > 52 {
+				t.Fatalf("burst of %d deliveries to %d subscriptions: up to %d ids, want 52", len(burst),
+					len(subscriptions), ids)
 			}
 		}
 	})
