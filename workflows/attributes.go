@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"time"
 
@@ -13,55 +14,42 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
-// Search attributes by which operators find deliveries (docs/behaviour.md#search-attributes).
+// Search attributes by which operators find workflows (docs/behaviour.md#search-attributes).
 var (
-	attributeStore        = temporal.NewSearchAttributeKeyKeyword("ComandaStoreId")
-	attributeSubscription = temporal.NewSearchAttributeKeyKeyword("ComandaSubscriptionId")
-	attributeEventType    = temporal.NewSearchAttributeKeyKeyword("ComandaEventType")
-	attributeState        = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")
+	// attributeIDs holds the events, webhooks and stores of a delivery or a burst. One list is cheaper than several
+	// attributes: a visibility store in PostgreSQL has a GIN index for each list.
+	attributeIDs       = temporal.NewSearchAttributeKeyKeywordList("ComandaIds")
+	attributeEventType = temporal.NewSearchAttributeKeyKeyword("ComandaEventType")
+	attributeState     = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")
+	attributeStore     = temporal.NewSearchAttributeKeyKeyword("ComandaStoreId") // of jobs and mails
+
+	searchAttributes = []temporal.SearchAttributeKey{attributeIDs, attributeEventType, attributeState, attributeStore}
 )
 
-// Search attributes by which operators find the burst of a delivery (docs/behaviour.md#bursts).
-var (
-	attributeEvents        = temporal.NewSearchAttributeKeyKeywordList("ComandaEventIds")
-	attributeSubscriptions = temporal.NewSearchAttributeKeyKeywordList("ComandaSubscriptionIds")
-	attributeStores        = temporal.NewSearchAttributeKeyKeywordList("ComandaStoreIds")
-)
-
-// ErrNoBursts is the error of a namespace that cannot have the search attributes of bursts.
-var ErrNoBursts = errors.New("the search attributes of bursts cannot be registered")
-
-// EnsureSearchAttributes registers the missing search attributes of deliveries and returns when all of them can be
-// used. A worker must not poll before it returns: an unknown attribute fails the workflow task that sets it, and the
-// repeated task repeats the attempt.
-func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
-	return ensureAttributes(ctx, temporal, namespace,
-		attributeStore, attributeSubscription, attributeEventType, attributeState)
-}
-
-// EnsureBurstAttributes registers the missing search attributes of bursts and returns when all of them can be used. It
-// returns [ErrNoBursts] if the namespace has no room for them: a SQL visibility store supports three attributes of type
-// KeywordList.
-func EnsureBurstAttributes(ctx context.Context, temporal client.Client, namespace string) error {
-	err := ensureAttributes(ctx, temporal, namespace, attributeEvents, attributeSubscriptions, attributeStores)
-	_, full := errors.AsType[*serviceerror.InvalidArgument](err)
-	if full || errors.Is(err, errOtherType) {
-		return fmt.Errorf("%w: %w", ErrNoBursts, err)
+// idAttribute returns the search attribute of the ids of claims.
+func idAttribute(claims ...app.Claim) temporal.SearchAttributeUpdate {
+	var all []string
+	for _, claim := range claims {
+		all = append(all, string(claim.EventID), string(claim.SubscriptionID), string(claim.StoreID))
 	}
-	return err
+	slices.Sort(all)
+	return attributeIDs.ValueSet(slices.Compact(all))
 }
 
-func ensureAttributes(
-	ctx context.Context, temporal client.Client, namespace string, keys ...temporal.SearchAttributeKey,
-) error {
+// EnsureSearchAttributes registers the missing search attributes and returns when all of them can be used. A worker
+// must not poll before it returns: an unknown attribute fails the workflow task that sets it, and the repeated task
+// repeats the attempt.
+func EnsureSearchAttributes(ctx context.Context, temporal client.Client, namespace string) error {
 	operator := temporal.OperatorService()
 	list, err := operator.ListSearchAttributes(ctx, &operatorservice.ListSearchAttributesRequest{Namespace: namespace})
 	if err != nil {
 		return fmt.Errorf("cannot list the search attributes of namespace %q: %w", namespace, err)
 	}
-	missing, err := missingAttributes(list.CustomAttributes, keys)
+	missing, err := missingAttributes(list.CustomAttributes)
 	if err != nil {
 		return err
 	}
@@ -72,23 +60,18 @@ func ensureAttributes(
 			return fmt.Errorf("cannot add search attributes to namespace %q: %w", namespace, err)
 		}
 	}
-	return awaitAttributes(ctx, temporal, namespace, keys)
+	return awaitAttributes(ctx, temporal, namespace)
 }
 
-// errOtherType is the error of a search attribute that is registered with another type.
-var errOtherType = errors.New("a search attribute has another type")
-
-func missingAttributes(
-	known map[string]enums.IndexedValueType, keys []temporal.SearchAttributeKey,
-) (map[string]enums.IndexedValueType, error) {
+func missingAttributes(known map[string]enums.IndexedValueType) (map[string]enums.IndexedValueType, error) {
 	missing := map[string]enums.IndexedValueType{}
-	for _, key := range keys {
+	for _, key := range searchAttributes {
 		want := key.GetValueType()
 		switch t, ok := known[key.GetName()]; {
 		case !ok:
 			missing[key.GetName()] = want
 		case t != want:
-			return nil, fmt.Errorf("%w: %s has type %s, want %s", errOtherType, key.GetName(), t, want)
+			return nil, fmt.Errorf("the search attribute %s has type %s, want %s", key.GetName(), t, want)
 		}
 	}
 	return missing, nil
@@ -96,11 +79,9 @@ func missingAttributes(
 
 // awaitAttributes waits until queries can use the attributes, about a second after their registration. Several
 // consecutive queries must succeed, because each may reach another frontend of the server.
-func awaitAttributes(
-	ctx context.Context, temporal client.Client, namespace string, keys []temporal.SearchAttributeKey,
-) error {
-	conditions := make([]string, len(keys))
-	for i, key := range keys {
+func awaitAttributes(ctx context.Context, temporal client.Client, namespace string) error {
+	conditions := make([]string, len(searchAttributes))
+	for i, key := range searchAttributes {
 		conditions[i] = key.GetName() + " = ''"
 	}
 	const enough = 3

@@ -3,7 +3,6 @@ package workflows
 import (
 	"context"
 	"errors"
-	"slices"
 	"strconv"
 
 	"go.temporal.io/api/enums/v1"
@@ -33,11 +32,11 @@ func (c *Client) startBurst(ctx context.Context, claims []app.Claim) error {
 		WorkflowExecutionErrorWhenAlreadyStarted: true,
 		EnableEagerStart:                         true,
 		StaticSummary:                            "first attempts of " + strconv.Itoa(len(claims)) + " deliveries",
-		TypedSearchAttributes:                    burstAttributes(claims),
+		TypedSearchAttributes:                    temporal.NewSearchAttributes(idAttribute(claims...)),
 	}
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowBurst, in)
 	if _, invalid := errors.AsType[*serviceerror.InvalidArgument](err); invalid {
-		// The search attributes are not registered in this namespace. Start the burst without them.
+		// The namespace has lost the search attributes. Start the burst without them.
 		options.TypedSearchAttributes = temporal.SearchAttributes{}
 		_, err = c.temporal.ExecuteWorkflow(ctx, options, workflowBurst, in)
 	}
@@ -45,24 +44,4 @@ func (c *Client) startBurst(ctx context.Context, claims []app.Claim) error {
 		return nil
 	}
 	return err
-}
-
-// burstAttributes returns the search attributes by which operators find the burst of a delivery.
-func burstAttributes(claims []app.Claim) temporal.SearchAttributes {
-	events := make([]string, 0, len(claims))
-	subscriptions, stores := make([]string, 0, len(claims)), make([]string, 0, len(claims))
-	for _, claim := range claims {
-		events = append(events, string(claim.EventID))
-		subscriptions = append(subscriptions, string(claim.SubscriptionID))
-		stores = append(stores, string(claim.StoreID))
-	}
-	return temporal.NewSearchAttributes(
-		attributeEvents.ValueSet(distinct(events)), attributeSubscriptions.ValueSet(distinct(subscriptions)),
-		attributeStores.ValueSet(distinct(stores)),
-	)
-}
-
-func distinct(ids []string) []string {
-	slices.Sort(ids)
-	return slices.Compact(ids)
 }

@@ -180,12 +180,9 @@ func TestStartBurst(t *testing.T) {
 		o.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
 		t.Errorf("options %+v, want an eager start with a unique id", o)
 	}
-	events, _ := o.TypedSearchAttributes.GetKeywordList(attributeEvents)
-	subscriptions, _ := o.TypedSearchAttributes.GetKeywordList(attributeSubscriptions)
-	stores, _ := o.TypedSearchAttributes.GetKeywordList(attributeStores)
-	got := [][]string{events, subscriptions, stores}
-	if diff := cmp.Diff([][]string{{"evt_1", "evt_2"}, {"whk_1"}, {"sto_1"}}, got); diff != "" {
-		t.Errorf("search attributes (-want +got):\n%s", diff)
+	ids, _ := o.TypedSearchAttributes.GetKeywordList(attributeIDs)
+	if diff := cmp.Diff([]string{"evt_1", "evt_2", "sto_1", "whk_1"}, ids); diff != "" {
+		t.Errorf("ComandaIds (-want +got):\n%s", diff)
 	}
 }
 

@@ -74,8 +74,7 @@ func (c *Client) TestSubscription(ctx context.Context, test app.WebhookTest) (ap
 		StaticSummary:            fmt.Sprintf("test.ping for %s", test.SubscriptionID),
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		TypedSearchAttributes: temporal.NewSearchAttributes(
-			attributeStore.ValueSet(string(test.StoreID)),
-			attributeSubscription.ValueSet(string(test.SubscriptionID)),
+			attributeIDs.ValueSet([]string{string(test.EventID), string(test.StoreID), string(test.SubscriptionID)}),
 			attributeEventType.ValueSet(string(app.EventTestPing)),
 		),
 	}, workflowTest, test)

@@ -91,9 +91,7 @@ func (c *Client) deliveryInput(claim app.Claim) DeliveryInput {
 // middle of the schedule, they include its state, so that operators see it before the first workflow task.
 func deliveryOptions(claim app.Claim) client.StartWorkflowOptions {
 	attributes := []temporal.SearchAttributeUpdate{
-		attributeStore.ValueSet(string(claim.StoreID)),
-		attributeSubscription.ValueSet(string(claim.SubscriptionID)),
-		attributeEventType.ValueSet(string(claim.EventType)),
+		idAttribute(claim), attributeEventType.ValueSet(string(claim.EventType)),
 	}
 	var details string
 	if claim.Place > 0 {

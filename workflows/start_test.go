@@ -6,6 +6,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/common/v1"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
@@ -13,6 +14,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -91,8 +93,11 @@ func TestStartFirstAttempt(t *testing.T) {
 	if s.options.WorkflowIDReusePolicy != enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE {
 		t.Errorf("reuse policy %s, want duplicates rejected", s.options.WorkflowIDReusePolicy)
 	}
-	if _, shown := s.options.TypedSearchAttributes.GetKeyword(attributeState); shown {
-		t.Error("the start sets ComandaDeliveryState, want it unset")
+	want := temporal.NewSearchAttributes(
+		attributeIDs.ValueSet([]string{"evt_1", "sto_1", "whk_1"}), attributeEventType.ValueSet("order.created"),
+	)
+	if diff := cmp.Diff(want.GetUntypedValues(), s.options.TypedSearchAttributes.GetUntypedValues()); diff != "" {
+		t.Errorf("search attributes (-want +got):\n%s", diff)
 	}
 }
 

@@ -60,9 +60,6 @@ func TestMetrics(t *testing.T) {
 	activities.NewDeliveries(nil, nil, activities.DefaultDeliveryPolicy(time.Second), time.Now, metrics, zerolog.Nop())
 	workflows.NewReconciler(nil, nil, time.Minute, time.Now, metrics, zerolog.Nop())
 	activities.NewMails(nil, nil, "", time.Now, metrics)
-	if _, err := admitBursts(t.Context(), Config{Burst: burstOff}, nil, metrics, zerolog.Nop()); err != nil {
-		t.Fatal(err)
-	}
 	server := api.New(api.Config{
 		DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: "https://comanda.example", AccessTTL: time.Minute,
 		RefreshTTL: time.Hour, Metrics: metrics,
@@ -95,7 +92,6 @@ func TestMetrics(t *testing.T) {
 		`comanda_deliveries_total{outcome="dead_letter"} 0`,
 		`comanda_delivery_attempts_total{outcome="failed"} 0`,
 		`comanda_backlog_readable 1`,
-		`comanda_bursts_enabled 0`,
 		`comanda_queue_age_seconds{queue="events"} 0`,
 		`comanda_database_connections_limit{pool="relay",role="comanda_system"} 4`,
 		`comanda_database_connections_in_use{pool="relay",role="comanda_system"} 3`,

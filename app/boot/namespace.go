@@ -22,8 +22,7 @@ const (
 // ctx is done. They are missing if Temporal's databases are replaced while the worker runs. Without the search
 // attributes, no delivery can start.
 func keepNamespace(
-	ctx context.Context, config Config, temporal client.Client, deliveries *workflows.Client, bursts bool,
-	log zerolog.Logger,
+	ctx context.Context, config Config, temporal client.Client, deliveries *workflows.Client, log zerolog.Logger,
 ) {
 	namespace := namespaceOf(config.temporal)
 	tick := time.NewTicker(min(namespaceEvery, config.ReconcileAfter))
@@ -35,11 +34,9 @@ func keepNamespace(
 		case <-tick.C:
 		}
 		checking, cancel := context.WithTimeout(ctx, namespaceTimeout)
-		err := workflows.EnsureSearchAttributes(checking, temporal, namespace)
-		if err == nil && bursts {
-			err = workflows.EnsureBurstAttributes(checking, temporal, namespace)
-		}
-		err = errors.Join(err, deliveries.StartRetention(checking))
+		err := errors.Join(
+			workflows.EnsureSearchAttributes(checking, temporal, namespace), deliveries.StartRetention(checking),
+		)
 		cancel()
 		if err != nil && ctx.Err() == nil {
 			log.Error().Err(err).Msg("cannot prepare Temporal's namespace; retrying")

@@ -28,7 +28,9 @@ func startWorker(
 	if err != nil {
 		return err
 	}
-	burst, err := prepareNamespace(ctx, config, temporal, metrics, log)
+	err = eventually(ctx, log, "Temporal", func(ctx context.Context) error {
+		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(config.temporal))
+	})
 	if err != nil {
 		temporal.Close()
 		return err
@@ -49,31 +51,17 @@ func startWorker(
 		return err
 	}
 	health.checks = append(health.checks, deliveries.Ready)
-	start := startersOf(config, db, deliveries, burst, metrics, log)
+	start := startersOf(config, db, deliveries, metrics, log)
 	group.Go(func() error {
 		defer temporal.Close()
 		defer stopWorkers(workers, bursts, config.stopTimeout(policy), log)
 		var namespace sync.WaitGroup
-		namespace.Go(func() { keepNamespace(ctx, config, temporal, deliveries, burst != burstOff, log) })
+		namespace.Go(func() { keepNamespace(ctx, config, temporal, deliveries, log) })
 		start(ctx)
 		namespace.Wait()
 		return nil
 	})
 	return nil
-}
-
-// prepareNamespace waits for Temporal and registers the search attributes. It returns the setting of bursts for this
-// worker.
-func prepareNamespace(
-	ctx context.Context, config Config, temporal client.Client, metrics prometheus.Registerer, log zerolog.Logger,
-) (burst, error) {
-	err := eventually(ctx, log, "Temporal", func(ctx context.Context) error {
-		return workflows.EnsureSearchAttributes(ctx, temporal, namespaceOf(config.temporal))
-	})
-	if err != nil {
-		return burstOff, err
-	}
-	return admitBursts(ctx, config, temporal, metrics, log)
 }
 
 // newWorkers returns the workers with all activities.
@@ -111,14 +99,14 @@ func startWorkers(
 // startersOf returns a function that starts workflows until ctx is done: those of events (relay), of jobs, and of
 // overdue deliveries (reconciler).
 func startersOf(
-	config Config, db *persistence.DB, deliveries *workflows.Client, burst burst, metrics prometheus.Registerer,
+	config Config, db *persistence.DB, deliveries *workflows.Client, metrics prometheus.Registerer,
 	log zerolog.Logger,
 ) func(ctx context.Context) {
 	jobs := workflows.NewJobs(db, deliveries.StartJob, time.Now, log)
 	listen := func(ctx context.Context, wake func()) error {
 		return db.Listen(ctx, func() { wake(); jobs.Wake() })
 	}
-	limits := burst.limit(delivery.DefaultPolicy().Claim)
+	limits := config.Burst.limit(delivery.DefaultPolicy().Claim)
 	probe := probeOf(deliveries.Ready, db.PoolStats)
 	relay := workflows.NewRelay(db, deliveries.StartClaims, probe, listen, limits, time.Now, log)
 	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)

@@ -126,7 +126,7 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 	ended(t, workflows.JobWorkflowID(app.JobReplay, second.ID))
 	eventually(t, "no workflow of the webhook is open", func() error {
 		open, err := worldOf(t).temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
-			Query: fmt.Sprintf("ComandaSubscriptionId = '%s' AND ExecutionStatus = 'Running'", s.ID),
+			Query: fmt.Sprintf("ComandaIds = '%s' AND ExecutionStatus = 'Running'", s.ID),
 		})
 		if err == nil && open.Count > 0 {
 			err = fmt.Errorf("%d", open.Count)

@@ -2,21 +2,16 @@ package e2e
 
 import (
 	"context"
-	"crypto/rand"
-	"io"
 	"net/http"
 	"slices"
-	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
-	"go.temporal.io/api/operatorservice/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
-	"google.golang.org/protobuf/types/known/durationpb"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app/dev/harness"
@@ -102,9 +97,9 @@ func TestBurst(t *testing.T) {
 		if d.WorkflowID != id {
 			t.Errorf("got workflow %s, want %s for all deliveries", d.WorkflowID, id)
 		}
-		found(t, `ComandaEventIds = "`+d.EventID+`"`, id)
-		found(t, `ComandaSubscriptionIds = "`+d.WebhookID+`"`, id)
-		found(t, `ComandaStoreIds = "`+string(r.store)+`"`, id)
+		for _, of := range []string{d.EventID, d.WebhookID, string(r.store)} {
+			found(t, `ComandaIds = "`+of+`"`, id)
+		}
 	}
 	events := completed(t, id)
 	var types []string
@@ -150,7 +145,9 @@ func TestFailureInABurst(t *testing.T) {
 			t.Errorf("state in the burst: got %+v, want it to continue as a separate workflow: %t", state, want)
 		}
 	}
-	found(t, `ComandaEventIds = "`+failed.EventID+`" AND ExecutionStatus = "Completed"`, ok.WorkflowID)
+	found(t, `ComandaIds = "`+failed.EventID+`"`, ok.WorkflowID, own)
+	found(t, `ComandaIds = "`+failed.EventID+`" AND ComandaDeliveryState = "delivered"`, own)
+	found(t, `ComandaIds = "`+failed.WebhookID+`" AND ComandaEventType = "order.created"`, own)
 	replay(t, "burst_failed_one", completed(t, ok.WorkflowID))
 	replay(t, "delivery_continued_from_burst", completed(t, own))
 }
@@ -213,42 +210,6 @@ func TestKillDuringABurst(t *testing.T) {
 	d := restaurants[1].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if posts := [2]int{len(hooks[0].all(t)), len(hooks[1].all(t))}; posts != [2]int{1, 2} || d.Attempts != 1 {
 		t.Errorf("got %v POSTs and %+v, want 1 and 2 POSTs and one attempt", posts, d)
-	}
-}
-
-// TestNamespaceWithoutRoomForBursts checks that a worker runs without bursts if the namespace has fewer than three free
-// search attributes of type KeywordList.
-func TestNamespaceWithoutRoomForBursts(t *testing.T) {
-	t.Parallel()
-	name, server := "no-room-"+rand.Text(), worldOf(t).temporal
-	_, err := server.WorkflowService().RegisterNamespace(t.Context(), &workflowservice.RegisterNamespaceRequest{
-		Namespace: name, WorkflowExecutionRetentionPeriod: durationpb.New(24 * time.Hour),
-	})
-	must(t, err)
-	eventually(t, "the namespace accepts a search attribute", func() error {
-		request := &operatorservice.AddSearchAttributesRequest{
-			Namespace:        name,
-			SearchAttributes: map[string]enums.IndexedValueType{"Colours": enums.INDEXED_VALUE_TYPE_KEYWORD_LIST},
-		}
-		_, err := server.OperatorService().AddSearchAttributes(t.Context(), request)
-		return err
-	})
-	restaurants, _, process := burst(t, map[string]string{"TEMPORAL_NAMESPACE": name}, nil, nil)
-	for _, r := range restaurants {
-		d := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-		if want := workflowOf(d); d.WorkflowID != want {
-			t.Errorf("got workflow %s, want %s", d.WorkflowID, want)
-		}
-	}
-	request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, process.Admin+"/metrics", nil)
-	must(t, err)
-	response, err := http.DefaultClient.Do(request)
-	must(t, err)
-	defer response.Body.Close()
-	metrics, err := io.ReadAll(response.Body)
-	must(t, err)
-	if !strings.Contains(string(metrics), "\ncomanda_bursts_enabled 0\n") {
-		t.Errorf("metrics: got %s, want comanda_bursts_enabled 0", metrics)
 	}
 }
 

@@ -213,7 +213,7 @@ func statuses(attempts []comanda.Attempt) (all []comanda.AttemptStatus) {
 
 // findWorkflow returns an error unless the query of an operator finds exactly one delivery.
 func findWorkflow(t *testing.T, store app.StoreID, state string) error {
-	query := fmt.Sprintf("ComandaStoreId = %q AND ComandaDeliveryState = %q", store, state)
+	query := fmt.Sprintf("ComandaIds = %q AND ComandaDeliveryState = %q", store, state)
 	request := &workflowservice.ListWorkflowExecutionsRequest{Query: query}
 	list, err := worldOf(t).temporal.ListWorkflow(t.Context(), request)
 	if err != nil {

@@ -223,7 +223,7 @@ func (s *scene) awaitNoWorkflows() {
 	for state, g := range s.groups {
 		eventually(s.t, state+", the workflows have ended", func() error {
 			open, err := worldOf(s.t).temporal.CountWorkflow(s.t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
-				Query: fmt.Sprintf(`WorkflowType = 'Delivery' AND ComandaStoreId = '%s' AND ExecutionStatus = 'Running'
+				Query: fmt.Sprintf(`WorkflowType = 'Delivery' AND ComandaIds = '%s' AND ExecutionStatus = 'Running'
 					AND (ComandaDeliveryState IS NULL OR ComandaDeliveryState != 'dead_letter')`, g.store),
 			})
 			if err == nil && open.Count > 0 {

@@ -77,7 +77,7 @@ func TestDeletedWebhookCancelsDeliveries(t *testing.T) {
 	eventually(t, "all workflows have ended", func() error {
 		answer, err := worldOf(t).temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
 			Query: fmt.Sprintf("WorkflowType = 'Delivery' AND ExecutionStatus = 'Running' "+
-				"AND ComandaSubscriptionId = '%s'", s.ID),
+				"AND ComandaIds = '%s'", s.ID),
 		})
 		if err != nil || answer.Count > 0 {
 			return fmt.Errorf("%d run, %v", answer.GetCount(), err)
