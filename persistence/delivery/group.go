@@ -11,8 +11,9 @@ import (
 var errClosed = errors.New("the delivery queue is closed")
 
 // grouper lets many callers share one statement (group commit). A single caller does not wait. A
-// caller that follows another one waits for the rest of a pause, during which the next group gathers.
-// A busy service therefore sends few statements.
+// caller that follows another one waits for the rest of a pause, during which the next group gathers,
+// unless the group is full before. A busy service therefore sends few statements, whose duration is
+// its only limit.
 type grouper[In, Out any] struct {
 	waiting chan grouped[In, Out]
 	lanes   chan struct{} // contains one element for each running statement
@@ -68,23 +69,16 @@ func (g *grouper[In, Out]) close() { close(g.closed) }
 func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
 	rested := time.After(0)
 	for {
-		var first grouped[In, Out]
-		select {
-		case <-g.closed:
+		group := g.gather(size, rested)
+		if group == nil {
 			return
-		case first = <-g.waiting:
-		}
-		select {
-		case <-g.closed:
-			return
-		case <-rested:
 		}
 		select {
 		case <-g.closed:
 			return
 		case g.lanes <- struct{}{}:
 		}
-		group := g.gather(first, size)
+		group = g.fill(group, size)
 		rested = time.After(pause)
 		go func() {
 			g.send(group)
@@ -93,9 +87,30 @@ func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
 	}
 }
 
-// gather returns a group of first and the inputs that are already waiting.
-func (g *grouper[In, Out]) gather(first grouped[In, Out], size int) []grouped[In, Out] {
-	group := []grouped[In, Out]{first}
+// gather waits for a first input, and then until the pause is over or the group is full. It returns nil if the grouper
+// is closed.
+func (g *grouper[In, Out]) gather(size int, rested <-chan time.Time) []grouped[In, Out] {
+	var group []grouped[In, Out]
+	for {
+		over := rested
+		if len(group) == 0 {
+			over = nil
+		}
+		select {
+		case <-g.closed:
+			return nil
+		case <-over:
+			return group
+		case next := <-g.waiting:
+			if group = append(group, next); len(group) == size {
+				return group
+			}
+		}
+	}
+}
+
+// fill adds the inputs that have arrived while all lanes were busy.
+func (g *grouper[In, Out]) fill(group []grouped[In, Out], size int) []grouped[In, Out] {
 	for len(group) < size {
 		select {
 		case next := <-g.waiting:

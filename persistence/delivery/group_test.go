@@ -59,7 +59,7 @@ func TestGrouperIsolatesFailures(t *testing.T) {
 	}
 }
 
-// A single caller does not wait. Callers that follow soon wait for a pause and form groups.
+// A single caller does not wait. Callers that follow soon wait for a pause and form groups. A full group does not wait.
 func TestGrouperGathersBusyCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
@@ -81,15 +81,45 @@ func TestGrouperGathersBusyCallers(t *testing.T) {
 		}
 		do(1, 0)
 		var wait sync.WaitGroup
-		for n := range 6 { // more than one group
-			wait.Go(func() { do(n, pause*time.Duration(1+n/4)) })
+		for n := range 10 { // two full groups and the beginning of another one
+			wait.Go(func() { do(n, pause*time.Duration(n/8)) })
 			synctest.Wait()
 		}
 		wait.Wait()
 		time.Sleep(pause)
-		do(8, 3*pause)
-		if !slices.Equal(groups, []int{1, 4, 2, 1}) {
-			t.Errorf("sizes of groups: got %v, want [1 4 2 1]", groups)
+		do(10, 2*pause)
+		if !slices.Equal(groups, []int{1, 4, 4, 2, 1}) {
+			t.Errorf("sizes of groups: got %v, want [1 4 4 2 1]", groups)
+		}
+	})
+}
+
+// Full groups are limited only by the duration of their statements: two at a time.
+func TestGrouperIsLimitedByItsStatements(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		const statement = 10 * time.Millisecond
+		var largest atomic.Int32
+		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: time.Second, Timeout: time.Minute},
+			func(_ context.Context, group []int) ([]int, error) {
+				largest.Store(max(largest.Load(), int32(len(group))))
+				time.Sleep(statement)
+				return group, nil
+			})
+		defer g.close()
+		began := time.Now()
+		var wait sync.WaitGroup
+		for n := range 1 + 10*4 { // the first caller does not wait for others
+			wait.Go(func() {
+				if _, err := g.do(t.Context(), n); err != nil {
+					t.Error(err)
+				}
+			})
+			synctest.Wait()
+		}
+		wait.Wait()
+		if took := time.Since(began); took > 6*statement || largest.Load() != 4 {
+			t.Errorf("eleven groups of at most %d took %s, want 4 and %s", largest.Load(), took, 6*statement)
 		}
 	})
 }

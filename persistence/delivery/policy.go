@@ -81,7 +81,7 @@ type Policy struct {
 type GroupPolicy struct {
 	Size    int           // maximum number of callers per statement
 	Lanes   int           // maximum number of concurrent statements; each takes a connection from other work
-	Pause   time.Duration // between the starts of two statements, during which the next group gathers
+	Pause   time.Duration // after the start of a statement, during which the next group gathers until it is full
 	Timeout time.Duration // for one statement
 }
 
