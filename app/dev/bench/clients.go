@@ -15,7 +15,7 @@ const (
 	// clientConnections is the number of clients, each with a PostgreSQL session.
 	clientConnections = 24
 	// descriptionSize makes the body of a product's event 1 KiB long.
-	descriptionSize = 547
+	descriptionSize = 483
 )
 
 // create commits an event of a tenant as a client does: with the store operation of POST /products, which inserts a
