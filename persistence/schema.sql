@@ -329,7 +329,6 @@ CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE (repla
 CREATE INDEX deliveries_of_store ON deliveries (store_id, status, event_type, id) WHERE (status <> 'pending'::text);
 CREATE INDEX deliveries_of_subscription ON deliveries (subscription_id, status, event_type, id) INCLUDE (store_id) WHERE (status <> 'pending'::text);
 CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE (status = 'pending'::text);
-CREATE INDEX deliveries_queued ON deliveries (subscription_id, scheduled_for, id) WHERE (status = 'queued'::text);
 CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE ((replay_id IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'pending'::text])));
 CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE (status = ANY (ARRAY['retrying'::text, 'dead_letter'::text]));
 CREATE INDEX deliveries_unfinished ON deliveries (COALESCE(check_at, next_retry_at, started_at)) WHERE ((status = ANY (ARRAY['pending'::text, 'retrying'::text])) AND (COALESCE(check_at, next_retry_at, started_at) IS NOT NULL));

@@ -118,8 +118,6 @@ func TestBacklogUsesIndexes(t *testing.T) {
 		var line string
 		must(t, rows.Scan(&line))
 		fmt.Fprintln(&plan, line)
-		// Both hold the queued deliveries. Which of them is cheaper to count depends on the last vacuum.
-		line = strings.ReplaceAll(line, "deliveries_claimable", "deliveries_queued")
 		if _, scan, ok := strings.Cut(line, "->  "); ok && strings.Contains(scan, " on ") {
 			kind, relation, _ := strings.Cut(scan, " on ")
 			scans[strings.Replace(kind, "Index Only", "Index", 1)+" on "+strings.Fields(relation)[0]] = true
@@ -130,14 +128,14 @@ func TestBacklogUsesIndexes(t *testing.T) {
 		"CTE Scan on queueing": true, "WorkTable Scan on queueing": true, "Subquery Scan on d_1": true,
 		"CTE Scan on strayed": true, "WorkTable Scan on strayed": true,
 		"CTE Scan on waiting": true, "WorkTable Scan on waiting": true, `Subquery Scan on "*SELECT*`: true,
-		"Index Scan using deliveries_queued on deliveries":   true,
-		"Index Scan using deliveries_pending on deliveries":  true,
-		"Index Scan using deliveries_strayed on deliveries":  true,
-		"Index Scan using undispatched_pkey on undispatched": true,
-		"Index Scan using jobs_free on jobs":                 true,
-		"Index Scan using websites_pkey on websites":         true,
-		"Index Scan using plan_windows_pkey on plan_windows": true,
-		"Function Scan on generate_series":                   true,
+		"Index Scan using deliveries_claimable on deliveries": true,
+		"Index Scan using deliveries_pending on deliveries":   true,
+		"Index Scan using deliveries_strayed on deliveries":   true,
+		"Index Scan using undispatched_pkey on undispatched":  true,
+		"Index Scan using jobs_free on jobs":                  true,
+		"Index Scan using websites_pkey on websites":          true,
+		"Index Scan using plan_windows_pkey on plan_windows":  true,
+		"Function Scan on generate_series":                    true,
 	}
 	if diff := cmp.Diff(want, scans); diff != "" {
 		t.Errorf("scans (-want +got):\n%s\n%s", diff, plan.String())

@@ -62,6 +62,55 @@ func TestClaimCostIsBounded(t *testing.T) {
 	}
 }
 
+// The cost of a claim does not depend on the backlog of a webhook. Statistics do not help the planner: either the plans
+// were made for empty tables and stay in use, or the tables have grown since they were analyzed.
+func TestClaimCostIsIndependentOfBacklog(t *testing.T) {
+	t.Parallel()
+	for name, mode := range map[string]string{"early plans": "force_generic_plan", "late plans": "force_custom_plan"} {
+		for _, plan := range []app.Plan{app.PlanEnterprise, app.PlanStarter} {
+			t.Run(fmt.Sprint(plan, ", ", name), func(t *testing.T) {
+				t.Parallel()
+				shortest := claimReadsOf(t, mode, plan, 600)
+				for _, deliveries := range []int{6_000, 20_000} {
+					if read := claimReadsOf(t, mode, plan, deliveries); read > shortest+shortest/20 {
+						t.Errorf("%d deliveries: read %d rows and entries, want at most %d as beside 600 deliveries",
+							deliveries, read, shortest)
+					}
+				}
+			})
+		}
+	}
+}
+
+// claimReadsOf returns the rows and index entries that a claim reads if one of three websites has a backlog.
+func claimReadsOf(t *testing.T, mode string, plan app.Plan, deliveries int) int {
+	t.Helper()
+	database := persistencetest.New(t)
+	r := open(t, database, "one.example")
+	db, err := persistence.Open(persistence.Config{
+		URL: database.URL + "&plan_cache_mode=" + mode, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+	})
+	must(t, err)
+	defer db.Close()
+	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
+	must(t, err)
+	defer owner.Close(t.Context())
+	r.backlogs(t, database, "first", plan, 1, 1, 1)
+	claimOnce(t, db.Queue, noon, batches(64)) // plans the statements
+	r.backlogs(t, database, "long", plan, 1, 1, deliveries)
+	r.backlogs(t, database, "quiet", plan, 2, 1, 1)
+	must(t, db.FlushReads(t.Context()))
+	before := reads(t, owner)
+	claims := claimOnce(t, db.Queue, noon, batches(64))
+	must(t, db.FlushReads(t.Context()))
+	read := reads(t, owner).minus(before)
+	if len(claims) < 40 || perQueue(claims)["quiet1"] != 1 || read.sequential > 0 {
+		t.Errorf("%d deliveries: got claims %v reading %+v, want 40 or more with each website", deliveries,
+			perQueue(claims), read)
+	}
+	return read.fetched + read.entries
+}
+
 // Marking a claim reads its own row, not those of all other claims.
 func TestMarkCostIsBounded(t *testing.T) {
 	t.Parallel()

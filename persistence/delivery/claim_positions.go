@@ -2,7 +2,6 @@ package delivery
 
 import (
 	"maps"
-	"slices"
 	"sync"
 
 	"github.com/comanda-dev/comanda/app"
@@ -11,9 +10,8 @@ import (
 // claimPosition is the position at which a claim starts to read. It matters if one claim cannot read all
 // queues, or all subscriptions of a queue.
 type claimPosition struct {
-	queue         string               // last queue that was read; "" = start with the first queue
-	queues        []string             // queues with unread subscriptions
-	subscriptions []app.SubscriptionID // last subscription that was read, for each of queues
+	last   string                        // last queue that was read; "" = start with the first queue
+	unread map[string]app.SubscriptionID // last subscription that was read, for each queue with unread ones
 }
 
 // maxPositions limits the queues whose last subscription a process stores. Other queues start with their
@@ -22,19 +20,14 @@ const maxPositions = 1_000
 
 // claimPositions stores the position of the next claim of this process. It is safe for concurrent use.
 type claimPositions struct {
-	mu    sync.Mutex
-	queue string
-	last  map[string]app.SubscriptionID
+	mu   sync.Mutex
+	next claimPosition
 }
 
 func (p *claimPositions) current() claimPosition {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	next := claimPosition{queue: p.queue, queues: slices.Sorted(maps.Keys(p.last))}
-	for _, queue := range next.queues {
-		next.subscriptions = append(next.subscriptions, p.last[queue])
-	}
-	return next
+	return claimPosition{p.next.last, maps.Clone(p.next.unread)}
 }
 
 // advance sets the position after a claim. A queue whose subscriptions were all read keeps its
@@ -42,17 +35,17 @@ func (p *claimPositions) current() claimPosition {
 func (p *claimPositions) advance(next claimPosition) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.queue = next.queue
-	if p.last == nil {
-		p.last = map[string]app.SubscriptionID{}
+	p.next.last = next.last
+	if p.next.unread == nil {
+		p.next.unread = map[string]app.SubscriptionID{}
 	}
-	for i, queue := range next.queues {
-		if _, known := p.last[queue]; !known && len(p.last) >= maxPositions {
-			for other := range p.last {
-				delete(p.last, other)
+	for queue, subscription := range next.unread {
+		if _, known := p.next.unread[queue]; !known && len(p.next.unread) >= maxPositions {
+			for other := range p.next.unread {
+				delete(p.next.unread, other)
 				break
 			}
 		}
-		p.last[queue] = next.subscriptions[i]
+		p.next.unread[queue] = subscription
 	}
 }

@@ -2,15 +2,11 @@ package delivery
 
 import (
 	"context"
-	"database/sql"
 	_ "embed"
-	"slices"
 	"time"
 
-	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
-
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery/schedule"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
@@ -27,16 +23,16 @@ var (
 	requeueStatement string
 )
 
-// claimReads is the maximum number of claim statements that [Queue.Claim] runs while they claim
-// nothing and parts of the queues are unread.
+// claimReads is the maximum number of times that [Queue.Claim] reads candidates while it claims nothing and parts of
+// the queues are unread, or other relays claim the candidates.
 const claimReads = 4
 
 // Claim makes queued deliveries pending, within the limits. Websites take turns, and so do the
 // subscriptions of a website. It reads a bounded part of the queues, independent of their size.
 //
-// Claim is the only place that enforces plans (docs/behaviour.md#plan-rate). If no queue with a limited plan contains
-// deliveries, one statement claims. Otherwise a transaction locks the limited queues first and counts its claims; it
-// skips a queue that another relay has locked, and in the last second of a window all limited queues.
+// Claim is the only place that enforces plans (docs/behaviour.md#plan-rate). One statement reads candidates, package
+// schedule decides which of them start, and another statement claims these and counts them in their windows. A limited
+// queue that another relay is claiming from is skipped, and in the last second of a window all limited queues.
 //
 // A claim is not flushed to disk. If the database loses it, the delivery is queued again. Starting its
 // workflow twice has no effect.
@@ -45,22 +41,26 @@ func (q *Queue) Claim(ctx context.Context, now time.Time, limits app.ClaimLimits
 	if limits.Batch <= 0 && limits.SlowBatch <= 0 {
 		return app.Claimed{More: true}, nil
 	}
-	var found claimed
+	var found app.Claimed
 	for range claimReads {
-		var err error
-		found, err = q.claim(ctx, q.relay.System().DB, now, limits, nil)
-		if err == nil && len(found.limited) > 0 {
-			found, err = q.claimLimited(ctx, now, limits, found.limited)
-		}
+		facts, err := q.candidates(ctx, now, limits)
 		if err != nil {
 			return app.Claimed{}, pg.Classify(err)
 		}
-		q.notifyOrders(claimedEvents(found.Claims)...)
-		if len(found.Claims) > 0 || !found.unread {
+		decision := schedule.Decide(now, facts, q.scheduling(limits))
+		claims, err := q.claim(ctx, now, limits.Lease, decision.Claims)
+		if err != nil {
+			return app.Claimed{}, pg.Classify(err)
+		}
+		q.notifyOrders(claimedEvents(claims)...)
+		found = app.Claimed{
+			Claims: claims, More: decision.More || len(claims) < len(decision.Claims), Waited: decision.Waited,
+		}
+		if len(claims) > 0 || len(decision.Claims) == 0 && !facts.Unread {
 			break
 		}
 	}
-	return found.Claimed, nil
+	return found, nil
 }
 
 // claimedEvents returns the events of claims.
@@ -72,122 +72,79 @@ func claimedEvents(claims []app.Claim) []changedEvent {
 	return events
 }
 
-// claimLimited claims from all queues when some queues are limited by a plan and have starts left.
-func (q *Queue) claimLimited(ctx context.Context, now time.Time, limits app.ClaimLimits,
-	queues []string,
-) (claimed, error) {
-	startBefore := app.LastPlanStart(now, q.planWindow)
-	if !now.Before(startBefore) {
-		queues = nil
+// claim claims deliveries that are still queued, in the order of the decision.
+func (q *Queue) claim(ctx context.Context, now time.Time, lease time.Duration, picked []schedule.Claim,
+) ([]app.Claim, error) {
+	if len(picked) == 0 {
+		return nil, nil
 	}
-	var found claimed
-	err := q.relay.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		locked, err := lockQueues(ctx, tx, queues)
-		if err != nil {
-			return err
-		}
-		if found, err = q.claim(ctx, tx.Tx, now, limits, locked); err != nil {
-			return err
-		}
-		var counted []app.Claim
-		for i, c := range found.Claims {
-			if slices.Contains(locked, c.Queue) {
-				found.Claims[i].StartBefore = &startBefore
-				counted = append(counted, c)
-			}
-		}
-		return q.countStarts(ctx, tx, app.PlanWindow(now, q.planWindow), counted)
-	})
-	return found, err
-}
-
-// claimed is the result of one claim statement.
-type claimed struct {
-	app.Claimed
-	limited []string // limited queues that contain deliveries and have starts left
-	unread  bool     // some queues or subscriptions were not read; the next claim reads them
-}
-
-// claim runs the claim statement. If locked is nil, it claims nothing while a limited queue has starts
-// left.
-func (q *Queue) claim(ctx context.Context, db pg.Queryer, now time.Time, limits app.ClaimLimits,
-	locked []string,
-) (claimed, error) {
-	p := q.policy
-	turn := q.positions.current()
-	rows, err := db.QueryContext(ctx, claimStatement, now, now.Add(limits.Lease), turn.queue, p.ClaimQueues,
-		p.ClaimSubscriptions, locked, app.PlanWindow(now, q.planWindow), planNames, planLimits, limits.Batch,
-		burstBatch(limits), limits.SlowBatch, limits.Unproven, limits.Quick, limits.Slow, p.Recent, p.SlowPace,
-		limits.Burst, limits.BurstAfter, turn.queues, turn.subscriptions, p.VisitQueues, paceInterval,
-		limits.BurstLeast, max(limits.SlowBatch, min(failingBursts, limits.SlowBatch)*limits.Burst), replayShare,
-		kindShare, p.Prompt.Milliseconds(), p.PromptGrowth)
+	window := app.PlanWindow(now, q.planWindow)
+	// The clock of another server may still be in the previous window.
+	past := window.Add(-q.planWindow)
+	args := append([]any{window, now.Add(lease)}, append(pickedColumns(now, picked), past)...)
+	rows, err := q.relay.System().DB.QueryContext(ctx, claimStatement, args...)
 	if err != nil {
-		return claimed{}, err
+		return nil, err
 	}
 	defer rows.Close()
-	var found claimed
-	if rows.Next() { // the first row describes the queues
-		if found, turn, err = scanQueues(rows); err != nil {
-			return claimed{}, err
-		}
-	}
-	if found.Claims, err = scanClaims(rows, 6); err != nil {
-		return claimed{}, err
-	}
-	if len(found.limited) == 0 {
-		q.positions.advance(turn)
-	}
-	return found, nil
-}
-
-// failingBursts limits the bursts of failing subscriptions in one claim.
-const failingBursts = 2
-
-// burstBatch returns the maximum number of deliveries that one claim assigns to bursts.
-func burstBatch(limits app.ClaimLimits) int {
-	if limits.Burst < 2 {
-		return 0
-	}
-	return max(limits.BurstBatch, limits.Batch)
-}
-
-// scanQueues reads the first row of the claim statement.
-func scanQueues(rows *sql.Rows) (found claimed, next claimPosition, err error) {
-	var waited int64
-	var last sql.NullString
-	none := make([]any, claimColumns)
-	for i := range none {
-		none[i] = new(any)
-	}
-	err = rows.Scan(append([]any{&waited, &found.More, pgdialect.Array(&found.limited), &last,
-		pgdialect.Array(&next.queues), pgdialect.Array(&next.subscriptions)}, none...)...)
-	found.Waited, next.queue = time.Duration(waited)*time.Millisecond, last.String
-	found.unread = last.Valid || len(next.queues) > 0
-	return found, next, err
-}
-
-// claimColumns is the number of columns that scanClaims reads.
-const claimColumns = 13
-
-// scanClaims reads the claims that a statement returns after skipping the first columns of each row.
-func scanClaims(rows *sql.Rows, skip int) ([]app.Claim, error) {
-	var claims []app.Claim
+	startBefore := app.LastPlanStart(now, q.planWindow)
+	claims := make([]*app.Claim, len(picked))
 	for rows.Next() {
 		var c app.Claim
-		var burst sql.NullString
-		columns := make([]any, skip, skip+claimColumns)
-		for i := range columns {
-			columns[i] = new(any)
-		}
-		err := rows.Scan(append(columns, &c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts,
-			&c.Place, &c.Generation, &c.Queue, &c.Replay, &burst, &c.Quick, &c.Healthy)...)
-		if err != nil {
+		var position int
+		if err := rows.Scan(append(claimColumns(&c), &position)...); err != nil {
 			return nil, err
 		}
-		c.BurstID = app.BurstID(burst.String)
-		claims = append(claims, c)
+		from := picked[position-1]
+		c.Quick, c.Healthy = from.Subscription.Quick, from.Subscription.Healthy
+		if from.Queue.Window.Limited() {
+			c.StartBefore = &startBefore
+		}
+		claims[position-1] = &c
 	}
-	return claims, rows.Err()
+	var claimed []app.Claim
+	for _, c := range claims {
+		if c != nil {
+			claimed = append(claimed, *c)
+		}
+	}
+	return claimed, rows.Err()
+}
+
+// pickedColumns returns the arguments of the claim statement that describe the picked deliveries and their queues.
+func pickedColumns(now time.Time, picked []schedule.Claim) []any {
+	var ids []app.DeliveryID
+	var classes, started, replays []int64
+	var limited, bursts []*string
+	var queues []string
+	burstIDs := map[int]*string{0: nil}
+	counted := map[*schedule.Queue]bool{}
+	for _, c := range picked {
+		if _, known := burstIDs[c.Burst]; !known {
+			id := string(app.NewID[app.BurstID](now))
+			burstIDs[c.Burst] = &id
+		}
+		ids, classes = append(ids, c.ID), append(classes, int64(c.Class))
+		bursts = append(bursts, burstIDs[c.Burst])
+		var queue *string
+		if w := c.Queue.Window; w.Limited() {
+			if queue = &c.Queue.ID; !counted[c.Queue] {
+				counted[c.Queue] = true
+				queues, started, replays = append(queues, *queue), append(started, int64(w.Started)),
+					append(replays, int64(w.Replays))
+			}
+		}
+		limited = append(limited, queue)
+	}
+	return []any{ids, classes, limited, bursts, queues, started, replays}
+}
+
+// claimColumns returns the variables of a claim that the statements return.
+func claimColumns(c *app.Claim) []any {
+	return []any{
+		&c.ID, &c.StoreID, &c.EventID, &c.SubscriptionID, &c.EventType, &c.Attempts, &c.Place, &c.Generation, &c.Queue,
+		&c.Replay, &c.BurstID,
+	}
 }
 
 // ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease. It
@@ -204,8 +161,15 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 		return nil, pg.Classify(err)
 	}
 	defer rows.Close()
-	claims, err := scanClaims(rows, 0)
-	return claims, pg.Classify(err)
+	var claims []app.Claim
+	for rows.Next() {
+		var c app.Claim
+		if err := rows.Scan(append(claimColumns(&c), &c.Quick, &c.Healthy)...); err != nil {
+			return nil, err
+		}
+		claims = append(claims, c)
+	}
+	return claims, pg.Classify(rows.Err())
 }
 
 // MarkStarted records that the workflows of these claims run, so that no relay starts them again. It

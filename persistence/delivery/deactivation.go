@@ -26,7 +26,7 @@ const endQueuedToInactive = `WITH inactive AS MATERIALIZED (
 	), batch AS MATERIALIZED (
 		SELECT id FROM deliveries
 		WHERE store_id = ?0 AND subscription_id = (SELECT id FROM inactive) AND status = 'queued'
-		ORDER BY scheduled_for, id LIMIT ?4 FOR UPDATE SKIP LOCKED
+		ORDER BY event_type, id LIMIT ?4 FOR UPDATE SKIP LOCKED
 	)
 	UPDATE deliveries d SET status = 'dead_letter', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
 	RETURNING d.event_id, d.event_type`

@@ -46,7 +46,8 @@ var Statements = map[string]struct {
 	Args int
 }{
 	"Dispatch":       {dispatchStatement, 7},
-	"Claim":          {claimStatement, 29},
+	"Candidates":     {candidatesStatement, 16},
+	"Claim":          {claimStatement, 10},
 	"ClaimAbandoned": {claimAbandonedStatement, 4},
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},

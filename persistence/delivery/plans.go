@@ -32,49 +32,6 @@ var planNames, planLimits = func() (names []string, limits []*int64) {
 	return names, limits
 }()
 
-// lockQueues locks the queues that no other transaction has locked and returns them. The result is
-// never nil.
-func lockQueues(ctx context.Context, tx bun.Tx, queues []string) ([]string, error) {
-	rows, err := tx.Tx.QueryContext(ctx,
-		"SELECT queue FROM unnest($1::text[]) queue WHERE pg_try_advisory_xact_lock(plan_lock(queue))", queues)
-	if err != nil {
-		return nil, err
-	}
-	defer rows.Close()
-	locked := []string{}
-	for rows.Next() {
-		var queue string
-		if err := rows.Scan(&queue); err != nil {
-			return nil, err
-		}
-		locked = append(locked, queue)
-	}
-	return locked, rows.Err()
-}
-
-// countStarts counts claims in a window of their queues, which tx has locked. It deletes the windows
-// before the previous one, because the clock of another server may still be in the previous window.
-func (q *Queue) countStarts(ctx context.Context, tx bun.Tx, window time.Time, claims []app.Claim) error {
-	if len(claims) == 0 {
-		return nil
-	}
-	queues, replays := make([]string, len(claims)), make([]bool, len(claims))
-	for i, c := range claims {
-		queues[i], replays[i] = c.Queue, c.Replay
-	}
-	_, err := tx.Tx.ExecContext(ctx, `
-		WITH past AS (
-			DELETE FROM plan_windows WHERE queue = ANY ($2::text[]) AND starts_at < $1::timestamptz - $4::interval
-		)
-		INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)
-		SELECT queue, $1, count(*), count(*) FILTER (WHERE replay)
-		FROM unnest($2::text[], $3::boolean[]) AS c (queue, replay) GROUP BY queue
-		ON CONFLICT (queue, starts_at) DO UPDATE SET
-			started = w.started + excluded.started, replays_started = w.replays_started + excluded.replays_started`,
-		window, queues, replays, q.planWindow)
-	return err
-}
-
 // SetPlan changes a website's plan in the caller's transaction, effective from the next claim. It
 // returns NOT_FOUND if there is no such website.
 func (q *Queue) SetPlan(ctx context.Context, tx bun.Tx, website app.WebsiteID, plan app.Plan) error {

@@ -38,7 +38,7 @@ func (q *Queue) endQueued(ctx context.Context, store app.StoreID, status app.Del
 
 const cancelQueued = `WITH batch AS MATERIALIZED (
 		SELECT id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND status = 'queued' AND replays = 0
-		ORDER BY scheduled_for, id LIMIT ?4 FOR UPDATE SKIP LOCKED
+		ORDER BY event_type, id LIMIT ?4 FOR UPDATE SKIP LOCKED
 	)
 	UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
 	RETURNING d.event_id, d.event_type`

@@ -41,8 +41,6 @@ CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE 
 CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE status IN ('retrying', 'dead_letter');
 -- For claims, which read the queues with waiting deliveries, their subscriptions, and the oldest events of each.
 CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE status = 'queued';
--- For the teardown of a subscription, which cancels its queued deliveries in batches.
-CREATE INDEX deliveries_queued ON deliveries (subscription_id, scheduled_for, id) WHERE status = 'queued';
 -- Claims whose lease may have ended.
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE status = 'pending' AND started_at IS NULL;
 -- Unfinished deliveries of a burst whose relay or worker has crashed.
@@ -104,7 +102,7 @@ CREATE TABLE plan_windows (
 );
 GRANT SELECT, INSERT, UPDATE, DELETE ON plan_windows TO comanda_system;
 
--- Returns the key of the advisory lock for counting starts of a queue or changing its plan.
+-- Returns the key of the advisory lock for claiming from a limited queue.
 CREATE FUNCTION plan_lock(queue text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
     SELECT hashtextextended('plan/' || queue, 0)
 $$;

@@ -63,7 +63,7 @@ type Delivery struct {
 	Due   time.Time // earliest start
 }
 
-// older orders deliveries by age.
+// older orders deliveries by age. All rules about age use it.
 func older(a, b Delivery) int { return compare(a.Event, b.Event) }
 
 // Limits bound the claims of one decision.

@@ -159,6 +159,42 @@ func TestClassesTakeTurns(t *testing.T) {
 	}
 }
 
+// A subscription with few places uses them for its oldest deliveries if starts are scarce.
+func TestScarceStartsUsePlacesByAge(t *testing.T) {
+	t.Parallel()
+	for scarce, want := range map[bool][Classes]int{true: {Replay: 6}, false: {First: 3, Replay: 3}} {
+		queue := Queue{ID: "q", Window: Window{Limit: 100}, Scarce: scarce, Subscriptions: []Subscription{
+			healthy("s", [Classes][]Delivery{First: deliveries(500, 50), Replay: deliveries(0, 50)}),
+		}}
+		limits := unbounded(100)
+		limits.Quick = 6
+		var got [Classes]int
+		for _, c := range Decide(noon, Facts{Queues: []Queue{queue}}, limits).Claims {
+			got[c.Class]++
+		}
+		if got != want {
+			t.Errorf("scarce %t: got claims by class %v, want %v", scarce, got, want)
+		}
+	}
+}
+
+// A failing subscription of a website costs its healthy ones no turns.
+func TestLanesHaveSeparateTurns(t *testing.T) {
+	t.Parallel()
+	failing := healthy("failing", [Classes][]Delivery{First: deliveries(0, 50)})
+	failing.Healthy = false
+	facts := Facts{Queues: []Queue{
+		{ID: "mixed", Subscriptions: []Subscription{
+			failing, healthy("beside", [Classes][]Delivery{First: deliveries(500, 50)}),
+		}},
+		{ID: "other", Subscriptions: []Subscription{healthy("other", [Classes][]Delivery{First: deliveries(900, 50)})}},
+	}}
+	want := map[app.SubscriptionID]int{"failing": 10, "beside": 5, "other": 5}
+	if diff := gocmp.Diff(want, perSubscription(Decide(noon, facts, unbounded(10)).Claims)); diff != "" {
+		t.Errorf("claims by subscription (-want +got): %s", diff)
+	}
+}
+
 func TestMore(t *testing.T) {
 	t.Parallel()
 	full := healthy("full", [Classes][]Delivery{First: deliveries(0, 5)})

@@ -23,9 +23,9 @@ type Window struct {
 // Limited reports whether the plan limits the starts.
 func (w Window) Limited() bool { return w.Limit > 0 }
 
-// freeForReplays returns the number of replays that may start in the window.
+// freeForReplays returns the number of replays that may start in the window, as far as it has free starts.
 func (w Window) freeForReplays() int {
-	return max(0, min(w.Limit/ReplayShare-w.Replays, w.Limit-w.Started))
+	return max(0, w.Limit/ReplayShare-w.Replays)
 }
 
 // line is a line of deliveries of one kind that wait for a window.
