@@ -17,18 +17,6 @@ import (
 //go:embed queries/candidates.sql
 var candidatesStatement string
 
-// limitsByPlan is an argument of statements: the number of starts in a window of each limited plan.
-var limitsByPlan = func() []byte {
-	limits := map[app.Plan]int{}
-	for _, plan := range app.Plans {
-		if limit, ok := plan.PerWindow(); ok {
-			limits[plan] = limit
-		}
-	}
-	encoded, _ := json.Marshal(limits) // of a map of strings and numbers
-	return encoded
-}()
-
 // scheduling returns the limits of a decision.
 func (q *Queue) scheduling(limits app.ClaimLimits) schedule.Limits {
 	return schedule.Limits{ClaimLimits: limits, PromptGrowth: q.policy.PromptGrowth, SlowPace: q.policy.SlowPace}

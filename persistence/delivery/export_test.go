@@ -55,7 +55,7 @@ var Statements = map[string]struct {
 	"Overdue":        {overdueStatement, 4},
 	"ClaimJobs":      {claimJobsStatement, 9},
 	"PlanUsage":      {planUsageStatement, 2},
-	"ExpectStarts":   {expectedStartsStatement, 8},
+	"QueueLine":      {queueLineStatement, 5},
 }
 
 // LostStatements are the statements that enqueue lost jobs, and their number of arguments.
@@ -95,10 +95,11 @@ func (q *Queue) Explain(ctx context.Context, statement string, args int) (string
 	return plan.String(), rows.Err()
 }
 
-// The settings and the statement of the backlog.
+// The settings and the statements of the backlog.
 var (
 	BacklogPlan      = alongIndexes
 	BacklogStatement = backlogStatement
+	DueStatement     = dueStatement
 )
 
 // ErasingStatements are the statements of an erasure, with arguments.

@@ -2,34 +2,37 @@ package delivery
 
 import (
 	"context"
+	"database/sql"
 	_ "embed"
+	"encoding/json"
+	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery/schedule"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 var (
 	//go:embed queries/plan_usage.sql
 	planUsageStatement string
-	//go:embed queries/expected_starts.sql
-	expectedStartsStatement string
+	//go:embed queries/queue_line.sql
+	queueLineStatement string
 )
 
-// planNames and planLimits are statement arguments: each plan's number of starts in a window; null is
-// unlimited.
-var planNames, planLimits = func() (names []string, limits []*int64) {
+// limitsByPlan is an argument of statements: the number of starts in a window of each limited plan.
+var limitsByPlan = func() []byte {
+	limits := map[app.Plan]int{}
 	for _, plan := range app.Plans {
-		var most *int64
 		if limit, ok := plan.PerWindow(); ok {
-			n := int64(limit)
-			most = &n
+			limits[plan] = limit
 		}
-		names, limits = append(names, string(plan)), append(limits, most)
 	}
-	return names, limits
+	encoded, _ := json.Marshal(limits) // of a map of strings and numbers
+	return encoded
 }()
 
 // SetPlan changes a website's plan in the caller's transaction, effective from the next claim. It
@@ -53,84 +56,71 @@ func (q *Queue) PlanUsage(ctx context.Context, now time.Time, store app.StoreID)
 	if usage.Limit = usage.Plan.Limit(); usage.Limit == nil {
 		return usage, nil
 	}
-	if last := q.lastStart(window, usage, customers, replays); usage.Queued > 0 && last.After(window) {
-		at := app.At(last)
+	current := schedule.Window{Limit: *usage.Limit, Started: usage.Taken, Replays: usage.ReplaysTaken}
+	later := current.Last([schedule.Classes]int{
+		schedule.First: usage.Queued - customers - replays, schedule.Customer: customers, schedule.Replay: replays,
+	})
+	if later > 0 {
+		at := app.At(q.windowAfter(window, later))
 		usage.LastScheduledFor = &at
 	}
 	return usage, nil
 }
 
-// lastStart estimates the window in which the last of the queued deliveries starts. It returns the
-// start of that window.
-func (q *Queue) lastStart(window time.Time, usage app.PlanUsage, customers, replays int) time.Time {
-	limit, free := *usage.Limit, *usage.Limit-usage.Taken
-	last := q.startOf(window, limit, free, usage.Queued)
-	freeForReplays := min(free, replayShare*(limit/replayShare-usage.ReplaysTaken))
-	if start := q.startOf(window, limit, freeForReplays, replayShare*replays); start.After(last) {
-		last = start
-	}
-	if others := usage.Queued - customers; (kindShare-1)*customers > others {
-		start := q.startOfCustomerEvent(window, limit, free, others+others/(kindShare-1), usage.Queued)
-		if start.After(last) {
-			last = start
-		}
-	}
-	return last
-}
-
-// startOf returns the start of the window of a place in a queue, counted from 1, if free deliveries
-// can start in the current window and limit in each later window.
-func (q *Queue) startOf(window time.Time, limit, free, place int) time.Time {
-	behind := place - max(free, 0)
-	if behind <= 0 {
-		return window
-	}
-	return window.Add(time.Duration((behind+limit-1)/limit) * q.planWindow)
-}
-
-// startOfCustomerEvent is startOf for a customer.* event that starts after the first mixed places, when only
-// customer.* events are queued. From then on, 1/kindShare of each window stays reserved for other events.
-func (q *Queue) startOfCustomerEvent(window time.Time, limit, free, mixed, place int) time.Time {
-	used := limit - max(free, 0) + mixed
-	first := window.Add(time.Duration(used/limit) * q.planWindow)
-	return q.startOf(first, limit-limit/kindShare, limit-limit/kindShare-used%limit, place-mixed)
+// windowAfter returns the start of the n-th window after a window.
+func (q *Queue) windowAfter(window time.Time, n int) time.Time {
+	return window.Add(time.Duration(n) * q.planWindow)
 }
 
 // ExpectStarts replaces the ScheduledFor of a store's queued deliveries by an estimate: the start of the window of
 // their place in the queue (docs/behaviour.md#plan-rate). It keeps ScheduledFor if the plan is unlimited or the window
 // is the current one.
 func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.StoreID, deliveries []app.Delivery) error {
-	places := map[app.DeliveryID]*app.Delivery{}
+	queued := map[app.DeliveryID]*app.Delivery{}
 	var ids []app.DeliveryID
 	for i, d := range deliveries {
 		if d.Status == app.DeliveryQueued {
-			places[d.ID], ids = &deliveries[i], append(ids, d.ID)
+			queued[d.ID], ids = &deliveries[i], append(ids, d.ID)
 		}
 	}
 	if len(ids) == 0 {
 		return nil
 	}
 	window := app.PlanWindow(now, q.planWindow)
-	rows, err := q.pg.System().DB.QueryContext(ctx, expectedStartsStatement, store, window, ids, planNames, planLimits,
-		q.policy.EstimatedPlaces, replayShare, kindShare)
+	line, err := q.queueLine(ctx, window, store, ids)
 	if err != nil {
-		return pg.Classify(err)
+		return err
 	}
-	defer rows.Close()
-	for rows.Next() {
-		var id app.DeliveryID
-		var limit, free, place int
-		var mixed *int
-		if err := rows.Scan(&id, &limit, &free, &place, &mixed); err != nil {
-			return err
-		}
-		start := q.startOf(window, limit, free, place)
-		if mixed != nil {
-			start = q.startOfCustomerEvent(window, limit, free, *mixed, place)
-		}
+	windows := line.window.Expect(line.classes)
+	for i, id := range line.given {
+		start := q.windowAfter(window, windows[line.positions[i]-1])
 		if start.After(now) {
-			places[id].ScheduledFor = app.At(start)
+			queued[app.DeliveryID(id)].ScheduledFor = app.At(start)
 		}
 	}
-	return pg.Classify(rows.Err())
+	return nil
+}
+
+// queueLine is the line of the queued deliveries of a limited queue.
+type queueLine struct {
+	window    schedule.Window
+	classes   []schedule.Class // oldest first
+	given     []string
+	positions []int64 // of the given deliveries, from 1
+}
+
+// queueLine reads the line of a store's queue. It is empty if the plan is unlimited.
+func (q *Queue) queueLine(ctx context.Context, window time.Time, store app.StoreID, given []app.DeliveryID,
+) (line queueLine, err error) {
+	var classes sql.NullString
+	err = q.pg.System().DB.QueryRowContext(ctx, queueLineStatement, store, window, given, limitsByPlan,
+		q.policy.EstimatedPlaces).Scan(&line.window.Limit, &line.window.Started, &line.window.Replays, &classes,
+		pgdialect.Array(&line.given), pgdialect.Array(&line.positions))
+	if errors.Is(err, sql.ErrNoRows) {
+		return queueLine{}, nil
+	}
+	for _, digit := range classes.String {
+		line.classes = append(line.classes, schedule.Class(digit-'0'))
+	}
+	return line, pg.Classify(err)
 }

@@ -4,7 +4,6 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence/delivery/schedule"
 )
 
 // Policy contains the limits and durations of the queue. Limits of tenants are in package app.
@@ -118,12 +117,6 @@ func DefaultPolicy() Policy {
 		BacklogSubscriptions: 10_000,
 	}
 }
-
-// Shares of a plan's window, as arguments of statements.
-const (
-	replayShare = schedule.ReplayShare
-	kindShare   = schedule.KindShare
-)
 
 // paceInterval is the time for which Policy.SlowPace limits the deliveries of a slow subscription.
 const paceInterval = time.Second

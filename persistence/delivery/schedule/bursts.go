@@ -18,18 +18,13 @@ func (l Limits) BurstCapacity() int {
 }
 
 // firstDeliveries returns the number of first deliveries to healthy, quick subscriptions that may start, and the
-// longest time that one of them has waited. A delivery that its plan has delayed waits since the beginning of the
-// window.
+// longest time that one of them has waited.
 func firstDeliveries(now time.Time, ready []start) (waiting int, waited time.Duration) {
 	for _, s := range ready {
 		if !s.subscription.prompt() || s.class == Replay {
 			continue
 		}
-		since := s.Due
-		if s.queue.Window.Limited() && since.Before(s.queue.Window.Start) {
-			since = s.queue.Window.Start
-		}
-		waiting, waited = waiting+1, max(waited, now.Sub(since))
+		waiting, waited = waiting+1, max(waited, now.Sub(s.queue.Window.Since(s.Due)))
 	}
 	return waiting, waited
 }

@@ -23,6 +23,18 @@ type Window struct {
 // Limited reports whether the plan limits the starts.
 func (w Window) Limited() bool { return w.Limit > 0 }
 
+// Starts reports whether the window starts a delivery of a class if no other one is queued.
+func (w Window) Starts(class Class) bool { return !w.Limited() || w.Expect([]Class{class})[0] == 0 }
+
+// Since returns the time since which a delivery of an open window waits. If its plan has delayed it, that is the
+// beginning of the window.
+func (w Window) Since(due time.Time) time.Time {
+	if w.Limited() && due.Before(w.Start) {
+		return w.Start
+	}
+	return due
+}
+
 // freeForReplays returns the number of replays that may start in the window, as far as it has free starts.
 func (w Window) freeForReplays() int {
 	return max(0, w.Limit/ReplayShare-w.Replays)
