@@ -23,7 +23,7 @@ func Acceptance(ctx workflow.Context, in JobInput) (app.AcceptanceTick, error) {
 		return tick, err
 	}
 	signals := workflow.GetSignalChannel(ctx, signalWatch)
-	ctx = withJobOptions(ctx, time.Minute)
+	ctx = withDeadlineOptions(ctx, in, time.Minute)
 	order := activities.TickAcceptanceInput{StoreID: in.StoreID, OrderID: app.OrderID(in.Subject)}
 	for {
 		for signals.ReceiveAsync(nil) {
@@ -65,5 +65,5 @@ func receive(ctx workflow.Context, signals workflow.ReceiveChannel) error {
 
 // HandleAcceptances registers the activity of orders that wait for acceptance. It must be called before Start.
 func (w *Workers) HandleAcceptances(a *activities.Acceptances) {
-	w.jobs.RegisterActivityWithOptions(a.TickAcceptance, activity.RegisterOptions{Name: activityTickAcceptance})
+	w.deadlines.RegisterActivityWithOptions(a.TickAcceptance, activity.RegisterOptions{Name: activityTickAcceptance})
 }

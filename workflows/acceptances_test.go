@@ -57,9 +57,9 @@ func runAcceptance(
 	env.RegisterActivityWithOptions(func(
 		ctx context.Context, in activities.TickAcceptanceInput,
 	) (app.AcceptanceTick, error) {
-		if queue := activity.GetInfo(ctx).TaskQueue; queue != JobTaskQueue ||
+		if queue := activity.GetInfo(ctx).TaskQueue; queue != DeadlineTaskQueue ||
 			in != (activities.TickAcceptanceInput{StoreID: "sto_1", OrderID: "ord_1"}) {
-			t.Errorf("activity: got %+v on %s, want ord_1 of sto_1 on %s", in, queue, JobTaskQueue)
+			t.Errorf("activity: got %+v on %s, want ord_1 of sto_1 on %s", in, queue, DeadlineTaskQueue)
 		}
 		at := env.Now().Sub(start)
 		calls = append(calls, at)

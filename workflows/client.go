@@ -10,14 +10,15 @@ import (
 
 // Names used by operators and by open workflows. A name must not change while a workflow that uses it is open.
 const (
-	TaskQueue      = "deliveries"      // workflows, attempts in the fast lane, tests
-	SlowTaskQueue  = "deliveries-slow" // attempts in the slow lane
-	BurstTaskQueue = "bursts"
-	JobTaskQueue   = "jobs"  // activities of jobs, records of cancellations
-	MailTaskQueue  = "mails" // activities of mails
-	SignalReplay   = "replay"
-	UpdateRetry    = "retry"
-	QueryState     = "state"
+	TaskQueue         = "deliveries"      // workflows, attempts in the fast lane, tests
+	SlowTaskQueue     = "deliveries-slow" // attempts in the slow lane
+	BurstTaskQueue    = "bursts"
+	JobTaskQueue      = "jobs"      // activities of jobs, records of cancellations
+	MailTaskQueue     = "mails"     // activities of mails
+	DeadlineTaskQueue = "deadlines" // short activities of jobs that a deadline depends on
+	SignalReplay      = "replay"
+	UpdateRetry       = "retry"
+	QueryState        = "state"
 
 	workflowDelivery     = "Delivery"
 	workflowBurst        = "Burst"

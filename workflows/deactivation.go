@@ -25,7 +25,7 @@ const (
 // repeats its pass until one finds no queued delivery. That is also the case after a reactivation: the remaining
 // deliveries are made.
 func Deactivation(ctx workflow.Context, in JobInput) error {
-	ctx = withJobOptions(ctx, deactivationLimit)
+	ctx = withJobOptions(ctx, in, deactivationLimit)
 	batch := activities.DeactivationInput{StoreID: in.StoreID, SubscriptionID: app.SubscriptionID(in.Subject)}
 	total := 0
 	for pass, found := 1, 0; ; pass, found = pass+1, 0 {

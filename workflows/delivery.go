@@ -230,7 +230,7 @@ func (d *delivery) cancelled(ctx workflow.Context, cause error) error {
 	}
 	detached, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
-	options := jobOptions(d.in.Policy.AttemptLimit)
+	options := jobOptions(temporal.Priority{FairnessKey: d.in.Queue}, d.in.Policy.AttemptLimit)
 	options.Summary = "record the cancellation"
 	recording := workflow.WithActivityOptions(detached, options)
 	in := activities.CancelInput{DeliveryID: d.in.DeliveryID}

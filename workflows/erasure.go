@@ -29,7 +29,7 @@ func Erasure(ctx workflow.Context, in JobInput) error {
 	if err != nil {
 		return err
 	}
-	ctx = withJobOptions(ctx, 10*time.Minute)
+	ctx = withJobOptions(ctx, in, 10*time.Minute)
 	customer := activities.ErasureInput{StoreID: in.StoreID, CustomerID: app.CustomerID(in.Subject)}
 	for pass := 1; ; pass++ {
 		var step app.ErasureStep

@@ -26,8 +26,19 @@ type JobStore interface {
 // JobInput is the input of a job's workflow.
 type JobInput struct {
 	StoreID app.StoreID `json:"storeId"`
+	Queue   string      `json:"queue"`   // the website or the sandbox twin
 	Subject string      `json:"subject"` // id of the resource that the job is about
+	Urgent  bool        `json:"urgent"`
 	Policy  JobPolicy   `json:"policy"`
+}
+
+// priority lets a server that supports fairness alternate between websites, and between the urgent jobs and the other
+// jobs of a website. The key has at most 64 bytes. Other servers ignore it.
+func (in JobInput) priority() temporal.Priority {
+	if in.Urgent {
+		return temporal.Priority{FairnessKey: in.Queue + "/urgent"}
+	}
+	return temporal.Priority{FairnessKey: in.Queue}
 }
 
 // JobPolicy holds the settings of jobs that can differ between releases and installations.
@@ -35,16 +46,23 @@ type JobPolicy struct {
 	Watchdog app.WatchdogPolicy `json:"watchdog"`
 }
 
-// withJobOptions returns a context that runs activities with jobOptions.
-func withJobOptions(ctx workflow.Context, timeout time.Duration) workflow.Context {
-	return workflow.WithActivityOptions(ctx, jobOptions(timeout))
+// withJobOptions returns a context that runs the activities of a job with jobOptions.
+func withJobOptions(ctx workflow.Context, in JobInput, timeout time.Duration) workflow.Context {
+	return workflow.WithActivityOptions(ctx, jobOptions(in.priority(), timeout))
+}
+
+// withDeadlineOptions is withJobOptions for short activities that a deadline depends on: they do not wait for others.
+func withDeadlineOptions(ctx workflow.Context, in JobInput, timeout time.Duration) workflow.Context {
+	options := jobOptions(in.priority(), timeout)
+	options.TaskQueue = DeadlineTaskQueue
+	return workflow.WithActivityOptions(ctx, options)
 }
 
 // jobOptions returns the options of an activity on the task queue of jobs, where it does not wait for attempts. timeout
 // limits each execution. The activity is retried until it succeeds, because its failures are internal errors.
-func jobOptions(timeout time.Duration) workflow.ActivityOptions {
+func jobOptions(priority temporal.Priority, timeout time.Duration) workflow.ActivityOptions {
 	return workflow.ActivityOptions{
-		TaskQueue: JobTaskQueue, StartToCloseTimeout: timeout,
+		TaskQueue: JobTaskQueue, StartToCloseTimeout: timeout, Priority: priority,
 		RetryPolicy: &temporal.RetryPolicy{
 			InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute,
 		},
@@ -57,7 +75,9 @@ func JobWorkflowID(kind app.JobKind, subject string) string { return string(kind
 // StartJob starts the workflow of a job; its type is the job's kind. The open workflow of a watchdog, of a sold-out
 // product or of an order's acceptance evaluates its subject again. On other open workflows, StartJob has no effect.
 func (c *Client) StartJob(ctx context.Context, job app.Job) error {
-	in := JobInput{StoreID: job.StoreID, Subject: job.Subject, Policy: c.jobs}
+	in := JobInput{
+		StoreID: job.StoreID, Queue: job.Queue, Subject: job.Subject, Urgent: job.Urgent, Policy: c.jobs,
+	}
 	options := client.StartWorkflowOptions{
 		ID:                       JobWorkflowID(job.Kind, job.Subject),
 		TaskQueue:                TaskQueue,

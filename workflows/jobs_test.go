@@ -5,11 +5,14 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
 
 	"github.com/rs/zerolog"
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -157,5 +160,36 @@ func TestJobsProbeWithoutTemporal(t *testing.T) {
 	}
 	if limits[jobStarters] != 1 || limits[1] < 2 || len(limits) != 2 {
 		t.Errorf("claims by their limits: got %v, want 1 of %d jobs and then probes of 1", limits, jobStarters)
+	}
+}
+
+// The activities of a job have the website as fairness key, those of urgent jobs another key of the website.
+func TestJobActivitiesTakeTurns(t *testing.T) {
+	t.Parallel()
+	in := JobInput{Queue: "web_" + strings.Repeat("0", 32)}
+	for _, urgent := range []bool{false, true} {
+		in.Urgent = urgent
+		want := in.Queue
+		if urgent {
+			want += "/urgent"
+		}
+		var suite testsuite.WorkflowTestSuite
+		env := suite.NewTestWorkflowEnvironment()
+		env.ExecuteWorkflow(func(ctx workflow.Context) error {
+			for queue, options := range map[string]workflow.ActivityOptions{
+				JobTaskQueue:      workflow.GetActivityOptions(withJobOptions(ctx, in, time.Minute)),
+				DeadlineTaskQueue: workflow.GetActivityOptions(withDeadlineOptions(ctx, in, time.Minute)),
+				MailTaskQueue:     mailOptions(in),
+			} {
+				if key := options.Priority.FairnessKey; key != want || len(key) > 64 || options.TaskQueue != queue {
+					t.Errorf("activity with urgent %t: got key %q on %s, want %q on %s", urgent, key, options.TaskQueue, want,
+						queue)
+				}
+			}
+			return nil
+		})
+		if err := env.GetWorkflowError(); err != nil {
+			t.Error(err)
+		}
 	}
 }

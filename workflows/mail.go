@@ -25,22 +25,15 @@ const (
 // obsolete, the workflow completes. Mails have their own task queue: a warning about a hanging receiver does not wait
 // for its attempts, and attempts and jobs do not wait for a hanging mail server.
 func Mail(ctx workflow.Context, in JobInput) (activities.MailResult, error) {
-	mail := activities.MailInput{StoreID: in.StoreID, MailID: app.MailID(in.Subject)}
 	workflow.SetCurrentDetails(ctx, "sending; the pending activity shows the last error")
 	var result activities.MailResult
-	err := workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		TaskQueue: MailTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailTimeout,
-		Summary: "send the mail",
-		RetryPolicy: &temporal.RetryPolicy{
-			InitialInterval: activities.MailLease, BackoffCoefficient: 2, MaximumInterval: time.Hour,
-		},
-		WaitForCancellation: true, // a running execution finishes and records its result
-	}), activitySendMail, mail).Get(ctx, &result)
+	sending := workflow.WithActivityOptions(ctx, mailOptions(in))
+	err := workflow.ExecuteActivity(sending, activitySendMail, mailOf(in)).Get(ctx, &result)
 	switch {
 	case temporal.IsCanceledError(err):
-		return giveUpMail(ctx, mail, "cancelled", err)
+		return giveUpMail(ctx, in, "cancelled", err)
 	case err != nil:
-		return giveUpMail(ctx, mail, "given up after a day", err)
+		return giveUpMail(ctx, in, "given up after a day", err)
 	case result.Status == app.MailFailed:
 		workflow.SetCurrentDetails(ctx, "refused: "+result.Reason)
 		return result, temporal.NewNonRetryableApplicationError(result.Reason, mailRefused, nil)
@@ -52,17 +45,34 @@ func Mail(ctx workflow.Context, in JobInput) (activities.MailResult, error) {
 	return result, nil
 }
 
+// mailOptions returns the options of the activity that sends a mail.
+func mailOptions(in JobInput) workflow.ActivityOptions {
+	return workflow.ActivityOptions{
+		TaskQueue: MailTaskQueue, StartToCloseTimeout: activities.MailLimit, ScheduleToCloseTimeout: mailTimeout,
+		Summary: "send the mail", Priority: in.priority(),
+		RetryPolicy: &temporal.RetryPolicy{
+			InitialInterval: activities.MailLease, BackoffCoefficient: 2, MaximumInterval: time.Hour,
+		},
+		WaitForCancellation: true, // a running execution finishes and records its result
+	}
+}
+
+func mailOf(job JobInput) activities.MailInput {
+	return activities.MailInput{StoreID: job.StoreID, MailID: app.MailID(job.Subject)}
+}
+
 // giveUpMail records that a mail will not be sent. It returns cause, or the error of recording.
 func giveUpMail(
-	ctx workflow.Context, mail activities.MailInput, reason string, cause error,
+	ctx workflow.Context, job JobInput, reason string, cause error,
 ) (activities.MailResult, error) {
 	result := activities.MailResult{Status: app.MailFailed, Reason: reason}
 	detached, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	detached = workflow.WithActivityOptions(detached, workflow.ActivityOptions{
 		TaskQueue: MailTaskQueue, StartToCloseTimeout: 10 * time.Second, Summary: "record that the mail is given up",
+		Priority: job.priority(),
 	})
-	in := activities.GiveUpInput{MailInput: mail, Reason: reason}
+	in := activities.GiveUpInput{MailInput: mailOf(job), Reason: reason}
 	if err := workflow.ExecuteActivity(detached, activityGiveUpMail, in).Get(detached, nil); err != nil {
 		return result, err
 	}

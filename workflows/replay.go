@@ -28,7 +28,7 @@ func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
 		return step, err
 	}
 	replay := activities.ReplayInput{StoreID: in.StoreID, ReplayID: app.ReplayID(in.Subject)}
-	ctx = withJobOptions(ctx, time.Minute)
+	ctx = withJobOptions(ctx, in, time.Minute)
 	for pause := replayPause; ; {
 		var next app.ReplayStep
 		if err := workflow.ExecuteActivity(ctx, activityContinueReplay, replay).Get(ctx, &next); err != nil {

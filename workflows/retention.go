@@ -18,6 +18,9 @@ const (
 	retentionID       = "retention"
 )
 
+// platformQueue is the fairness key of activities that belong to no website.
+const platformQueue = "platform"
+
 // Retention erases expired data, in an endless loop (docs/behaviour.md#retention). It has no input; the worker that
 // runs the activity provides the retention.
 func Retention(ctx workflow.Context) error {
@@ -26,7 +29,7 @@ func Retention(ctx workflow.Context) error {
 	if err := workflow.SetQueryHandler(ctx, QueryState, state); err != nil {
 		return err
 	}
-	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, 6*time.Hour), time.Minute)
+	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, JobInput{Queue: platformQueue}, 6*time.Hour), time.Minute)
 	for {
 		var result activities.EraseResult
 		if err := workflow.ExecuteActivity(ctx, activityErase).Get(ctx, &result); err != nil {

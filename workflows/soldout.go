@@ -21,7 +21,7 @@ func SoldOut(ctx workflow.Context, in JobInput) error {
 		return err
 	}
 	signals := workflow.GetSignalChannel(ctx, signalWatch)
-	ctx = withJobOptions(ctx, time.Minute)
+	ctx = withDeadlineOptions(ctx, in, time.Minute)
 	product := activities.SoldOutInput{StoreID: in.StoreID, ProductID: app.ProductID(in.Subject)}
 	for {
 		for signals.ReceiveAsync(nil) {
@@ -65,5 +65,5 @@ func sleepUnlessSignalled(
 
 // HandleProducts registers the activity of products that are sold out. It must be called before Start.
 func (w *Workers) HandleProducts(p *activities.Products) {
-	w.jobs.RegisterActivityWithOptions(p.EndSoldOut, activity.RegisterOptions{Name: activityEndSoldOut})
+	w.deadlines.RegisterActivityWithOptions(p.EndSoldOut, activity.RegisterOptions{Name: activityEndSoldOut})
 }

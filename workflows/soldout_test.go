@@ -29,9 +29,9 @@ func runSoldOut(
 	env.RegisterActivityWithOptions(func(
 		ctx context.Context, in activities.SoldOutInput,
 	) (activities.SoldOutResult, error) {
-		if queue := activity.GetInfo(ctx).TaskQueue; queue != JobTaskQueue ||
+		if queue := activity.GetInfo(ctx).TaskQueue; queue != DeadlineTaskQueue ||
 			in != (activities.SoldOutInput{StoreID: "sto_1", ProductID: "prd_1"}) {
-			t.Errorf("activity: got %+v on %s, want prd_1 of sto_1 on %s", in, queue, JobTaskQueue)
+			t.Errorf("activity: got %+v on %s, want prd_1 of sto_1 on %s", in, queue, DeadlineTaskQueue)
 		}
 		at := env.Now().Sub(start)
 		calls = append(calls, at)

@@ -31,7 +31,7 @@ const (
 // Teardown cancels the open deliveries of a deleted subscription, the subject of the job. It repeats its pass until one
 // finds no open delivery.
 func Teardown(ctx workflow.Context, in JobInput) error {
-	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, teardownLimit), teardownHeartbeat)
+	ctx = workflow.WithHeartbeatTimeout(withJobOptions(ctx, in, teardownLimit), teardownHeartbeat)
 	total := 0
 	for pass := 1; ; pass++ {
 		found, err := teardownPass(ctx, in, &total)

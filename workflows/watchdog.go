@@ -22,7 +22,7 @@ func Watchdog(ctx workflow.Context, in JobInput) (app.Watched, error) {
 		return tick, err
 	}
 	signals := workflow.GetSignalChannel(ctx, signalWatch)
-	ctx = withJobOptions(ctx, time.Minute)
+	ctx = withJobOptions(ctx, in, time.Minute)
 	for {
 		for signals.ReceiveAsync(nil) {
 		}

@@ -15,23 +15,26 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Slots of the fast lane, the slow lane, bursts, jobs and mails in one worker process. A hanging receiver occupies a
-// slot for the whole duration of an attempt. Therefore, the slow lane is limited, and further attempts wait in
-// Temporal. Jobs and mails have separate slots, so that they do not wait for receivers.
+// Slots of the fast lane, the slow lane, bursts, jobs, mails and deadlines in one worker process. A hanging receiver
+// occupies a slot for the whole duration of an attempt. Therefore, the slow lane is limited, and further attempts wait
+// in Temporal. Jobs and mails have separate slots, so that they do not wait for receivers.
 const (
 	fastSlots  = 4000
 	slowSlots  = 200
 	burstSlots = 24 // for each processor, of up to 32 attempts
 	jobSlots   = 20
 	mailSlots  = 10
-	pollers    = 8
+	// deadlineSlots are the slots of activities that a deadline of an order or a product depends on. Steps of bulk
+	// replays, teardowns and erasures occupy slots of jobs for up to minutes.
+	deadlineSlots = 10
+	pollers       = 8
 	// stickyCache is the number of workflows that a worker caches. Other workflows are replayed from their history at
 	// their next task.
 	stickyCache = 2000
 )
 
 // Workers runs the workflows and activities of a worker process.
-type Workers struct{ fast, slow, bursts, jobs, mails worker.Worker }
+type Workers struct{ fast, slow, bursts, jobs, mails, deadlines worker.Worker }
 
 // NewWorkers returns the workers of all task queues. When they stop, running attempts have stopTimeout to finish and to
 // be recorded.
@@ -49,16 +52,9 @@ func NewWorkers(
 			WorkerStopTimeout:                  stopTimeout,
 			DisableWorkflowWorker:              true,
 		}),
-		jobs: worker.New(temporal, JobTaskQueue, worker.Options{
-			MaxConcurrentActivityExecutionSize: jobSlots,
-			WorkerStopTimeout:                  stopTimeout,
-			DisableWorkflowWorker:              true,
-		}),
-		mails: worker.New(temporal, MailTaskQueue, worker.Options{
-			MaxConcurrentActivityExecutionSize: mailSlots,
-			WorkerStopTimeout:                  stopTimeout,
-			DisableWorkflowWorker:              true,
-		}),
+		jobs:      worker.New(temporal, JobTaskQueue, activityOptions(jobSlots, stopTimeout)),
+		mails:     worker.New(temporal, MailTaskQueue, activityOptions(mailSlots, stopTimeout)),
+		deadlines: worker.New(temporal, DeadlineTaskQueue, activityOptions(deadlineSlots, stopTimeout)),
 	}
 	Register(w.fast)
 	// Bursts are registered even if they are disabled, because other workers may have started bursts.
@@ -93,6 +89,13 @@ func localOptions(slots int, stopTimeout time.Duration) worker.Options {
 	}
 }
 
+// activityOptions returns the options of a worker that runs no workflows.
+func activityOptions(slots int, stopTimeout time.Duration) worker.Options {
+	return worker.Options{
+		MaxConcurrentActivityExecutionSize: slots, WorkerStopTimeout: stopTimeout, DisableWorkflowWorker: true,
+	}
+}
+
 // Register registers all workflows with their types.
 func Register(registry worker.WorkflowRegistry) {
 	for name, each := range map[string]any{
@@ -108,7 +111,7 @@ func Register(registry worker.WorkflowRegistry) {
 
 // all returns the workers in the order in which they start.
 func (w *Workers) all() []worker.Worker {
-	return []worker.Worker{w.mails, w.jobs, w.slow, w.bursts, w.fast}
+	return []worker.Worker{w.mails, w.jobs, w.deadlines, w.slow, w.bursts, w.fast}
 }
 
 // Start starts all workers. If one of them cannot start, it stops the others and returns the error.
