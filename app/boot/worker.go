@@ -104,7 +104,7 @@ func startersOf(
 ) func(ctx context.Context) {
 	jobs := workflows.NewJobs(db, deliveries.StartJob, time.Now, log)
 	listen := func(ctx context.Context, wake func()) error {
-		return db.Listen(ctx, func() { wake(); jobs.Wake() })
+		return db.Listen(ctx, wake, jobs.Wake)
 	}
 	limits := config.Burst.limit(delivery.DefaultPolicy().Claim)
 	probe := probeOf(deliveries.Ready, db.PoolStats)

@@ -52,7 +52,7 @@ func enqueueJobs(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreI
 	if err != nil {
 		return err
 	}
-	return wakeRelays(ctx)
+	return wakeJobs(ctx)
 }
 
 //go:embed queries/claim_jobs.sql

@@ -1,6 +1,8 @@
 package delivery_test
 
 import (
+	"context"
+	"sync"
 	"testing"
 	"time"
 
@@ -40,4 +42,29 @@ func TestClaimAndFinishJobs(t *testing.T) {
 	if again, _ := claim(noon.Add(time.Minute), 2); again != "c" {
 		t.Errorf("claims after the lease: got %q, want c", again)
 	}
+}
+
+// A job wakes the starters of jobs, and an event does not.
+func TestJobsWakeTheirStarters(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	relay, jobs := make(chan struct{}, 100), make(chan struct{}, 100)
+	wake := func(woken chan struct{}) func() { return func() { woken <- struct{}{} } }
+	var listening sync.WaitGroup
+	ctx, cancel := context.WithCancel(t.Context())
+	listening.Go(func() { _ = db.Listen(ctx, wake(relay), wake(jobs)) })
+	<-jobs // listening has begun
+	must(t, db.EnqueueJob(t.Context(), noon, r.Stores[0], app.JobSoldOut, "prd_1"))
+	<-jobs
+	for len(relay) > 0 { // and those of the new restaurant
+		<-relay
+	}
+	r.Place(t, db, 1)
+	<-relay
+	if n := len(jobs); n > 0 {
+		t.Errorf("wakes of the starters by an event: got %d, want 0", n)
+	}
+	cancel()
+	listening.Wait()
 }

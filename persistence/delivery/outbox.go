@@ -75,12 +75,26 @@ func traceContext(ctx context.Context) *string {
 	return nil
 }
 
+// jobsPayload is the payload of notifications of jobs. Those of events and deliveries have none.
+const jobsPayload = "jobs"
+
 // wakeRelays notifies the relays after the transaction of ctx is committed. Relays also poll for work,
 // see workflows.Relay.
 func wakeRelays(ctx context.Context) error { return pg.Notify(ctx, outboxChannel, "") }
 
-// Listen listens to notifications of new work for relays. It calls wake once it receives notifications, and then for
-// each one. It returns when the connection breaks or ctx is done.
-func (q *Queue) Listen(ctx context.Context, wake func()) error {
-	return q.pg.Listen(ctx, pg.RoleSystem, outboxChannel, wake, func(string) { wake() })
+// wakeJobs is wakeRelays for jobs.
+func wakeJobs(ctx context.Context) error { return pg.Notify(ctx, outboxChannel, jobsPayload) }
+
+// Listen listens to notifications of new work. It calls relay for events and deliveries, and jobs for jobs: both when
+// it begins to receive notifications, and then one of them for each. It returns when the connection breaks or ctx is
+// done.
+func (q *Queue) Listen(ctx context.Context, relay, jobs func()) error {
+	began := func() { relay(); jobs() }
+	return q.pg.Listen(ctx, pg.RoleSystem, outboxChannel, began, func(payload string) {
+		if payload == jobsPayload {
+			jobs()
+		} else {
+			relay()
+		}
+	})
 }
