@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery/schedule"
 )
 
 // EnqueueJob enqueues a job in a separate transaction.
@@ -65,6 +66,18 @@ func LostStatements() (statements map[string]string, args int) {
 		statements[string(work.kind)] = work.statement()
 	}
 	return statements, 8
+}
+
+// ClaimLate claims the deliveries that a decision picks, after meanwhile has changed them.
+func (q *Queue) ClaimLate(ctx context.Context, now time.Time, limits app.ClaimLimits, meanwhile func(),
+) ([]app.Claim, error) {
+	facts, err := q.candidates(ctx, now, limits)
+	if err != nil {
+		return nil, err
+	}
+	decision := schedule.Decide(now, facts, q.scheduling(limits))
+	meanwhile()
+	return q.claim(ctx, now, limits.Lease, decision.Claims)
 }
 
 // Explain returns the generic plan of a statement.

@@ -175,6 +175,59 @@ func TestClaimSkipsLockedQueues(t *testing.T) {
 	}
 }
 
+// A change between the choice of deliveries and their claim is respected: deliveries that cannot start any more stay as
+// they are, and a window that another relay has changed starts nothing beyond its limit.
+func TestClaimChecksItsChoiceAgain(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		meanwhile  string
+		claims     int // of ten
+		startedNow int // in the window
+	}{
+		"nothing changes": {"SELECT 1", 10, 12},
+		"another relay claims some": {
+			"UPDATE deliveries SET status = 'pending' WHERE event_id > 'evt_x000000000004'", 4, 6,
+		},
+		"some become replays":            {"UPDATE deliveries SET class = 2 WHERE event_id > 'evt_x000000000004'", 4, 6},
+		"the webhook is switched off":    {"UPDATE subscriptions SET is_active = false", 0, 2},
+		"the webhook is deleted":         {"UPDATE subscriptions SET deleted_at = now()", 0, 2},
+		"another relay fills the window": {"UPDATE plan_windows SET started = 495", 0, 495},
+		"another relay starts replays":   {"UPDATE plan_windows SET replays_started = 1", 0, 2},
+		"a start is not counted":         {"UPDATE plan_windows SET started = 1", 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := persistencetest.New(t)
+			r := open(t, db, "one.example")
+			r.Subscribe(t, db, 0, app.EventOrderCreated)
+			setPlan(t, db, noon, r.Website, app.PlanStarter)
+			enqueue(t, db, app.EventOrderCreated, 10, r.Stores[0])
+			seed(t, db, "INSERT INTO plan_windows (queue, starts_at, started) VALUES ($1, $2, 2)", r.Website, noon)
+			claims, err := db.ClaimLate(t.Context(), noon, all, func() { seed(t, db, test.meanwhile) })
+			must(t, err)
+			if n := startedIn(t, db, string(r.Website), noon); len(claims) != test.claims || n != test.startedNow {
+				t.Errorf("got %d claims and %d starts, want %d and %d", len(claims), n, test.claims, test.startedNow)
+			}
+		})
+	}
+}
+
+// A burst that loses all deliveries but one to another relay is none.
+func TestBurstOfOneIsNone(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 5, r.Stores[0])
+	claims, err := db.ClaimLate(t.Context(), waited, bursting(), func() {
+		change(t, db, "UPDATE deliveries SET status = 'pending' WHERE event_id <> 'evt_x000000000003'")
+	})
+	must(t, err)
+	if len(claims) != 1 || claims[0].BurstID != "" {
+		t.Errorf("claims: got %+v, want one without a burst", claims)
+	}
+}
+
 // Windows before the previous one are deleted. The clock of another server may still be in the
 // previous window.
 func TestPastWindowsAreDeleted(t *testing.T) {
