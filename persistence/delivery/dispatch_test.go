@@ -11,6 +11,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
@@ -261,6 +262,41 @@ func TestDispatchOfLockedEvents(t *testing.T) {
 	dispatchAll(t, db)
 	if diff := gocmp.Diff(events, eventIDs(listed(t, db, store, app.EventFilter{}, true, head))); diff != "" {
 		t.Errorf("dispatched events (-want +got):\n%s", diff)
+	}
+}
+
+// A dispatch reads the index entries of a store's dispatched events, which remain until the next vacuum, once.
+func TestDispatchReadsDeletedEntriesOnce(t *testing.T) {
+	t.Parallel()
+	database := persistencetest.New(t)
+	r := open(t, database, "one.example")
+	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
+	must(t, err)
+	defer owner.Close(t.Context())
+	_, err = owner.Exec(t.Context(), "ALTER TABLE undispatched SET (autovacuum_enabled = off)")
+	must(t, err)
+	emit(t, database, app.EventOrderCreated, 10_000, r.Stores[0])
+	dispatchAll(t, database)
+	emit(t, database, app.EventOrderCreated, 1, r.Stores[0])
+	// With one connection per role, the counters are exact.
+	db, err := persistence.Open(persistence.Config{
+		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+	})
+	must(t, err)
+	defer db.Close()
+	pages := func(statement string) (n int) {
+		must(t, db.FlushReads(t.Context()))
+		must(t, owner.QueryRow(t.Context(), statement).Scan(&n))
+		return n
+	}
+	const read = "SELECT idx_blks_hit + idx_blks_read FROM pg_statio_user_tables WHERE relname = 'undispatched'"
+	before := pages(read)
+	got, err := db.Dispatch(t.Context(), noon, 1000)
+	must(t, err)
+	size := pages("SELECT pg_relation_size('undispatched_pkey') / 8192")
+	if n := pages(read) - before; got.Events != 1 || n > size+30 {
+		t.Errorf("dispatch of %d event: got %d pages of an index of %d, want one event and each page once", got.Events, n,
+			size)
 	}
 }
 

@@ -8,42 +8,43 @@
 --   $1 rows                                        $2 now
 --   $3 last queue of the previous dispatch         $4 maximum number of queues   $5 maximum number of stores
 --   $6, $7 queues with stores that were not read, and the last store of each that was read
-WITH RECURSIVE turn (queue, wrapped, n) AS (
-    SELECT $3::text, false, 0
+--
+-- The table contains index entries of deleted rows until it is vacuumed. The statement passes those of a store once: it
+-- remembers the first event of each queue and of each store.
+WITH RECURSIVE turn (queue, store_id, event_id, type, wrapped, n) AS (
+    SELECT $3::text, NULL::text, NULL::text, NULL::text, false, 0
     UNION ALL
-    SELECT u.queue, u.wrapped, t.n + 1 FROM turn t CROSS JOIN LATERAL (
-        (SELECT queue, false AS wrapped FROM undispatched
-            WHERE NOT t.wrapped AND queue > t.queue ORDER BY queue LIMIT 1)
+    SELECT u.queue, u.store_id, u.event_id, u.type, u.wrapped, t.n + 1 FROM turn t CROSS JOIN LATERAL (
+        (SELECT queue, store_id, event_id, type, false AS wrapped FROM undispatched
+            WHERE NOT t.wrapped AND queue > t.queue ORDER BY queue, store_id, event_id LIMIT 1)
         UNION ALL
-        (SELECT queue, true FROM undispatched WHERE NOT t.wrapped AND queue <= $3 ORDER BY queue LIMIT 1)
+        (SELECT queue, store_id, event_id, type, true FROM undispatched
+            WHERE NOT t.wrapped AND queue <= $3 ORDER BY queue, store_id, event_id LIMIT 1)
         UNION ALL
-        (SELECT queue, true FROM undispatched
-            WHERE t.wrapped AND queue > t.queue AND queue <= $3 ORDER BY queue LIMIT 1)
+        (SELECT queue, store_id, event_id, type, true FROM undispatched
+            WHERE t.wrapped AND queue > t.queue AND queue <= $3 ORDER BY queue, store_id, event_id LIMIT 1)
         LIMIT 1
     ) u WHERE t.n < $4::int
 ), queue AS MATERIALIZED (
-    SELECT t.queue AS id, t.n, coalesce(p.store_id, '') AS after, greatest(1, $5::int / count(*) OVER ()) AS stores
+    SELECT t.*, p.store_id AS after, greatest(1, $5::int / count(*) OVER ()) AS stores
     FROM turn t LEFT JOIN unnest($6::text[], $7::text[]) AS p (queue, store_id) USING (queue) WHERE t.n > 0
 ), store AS MATERIALIZED (
-    SELECT q.id AS queue, s.store_id AS id, s.n AS nth, s.n = q.stores AS cut,
+    SELECT q.queue, s.store_id AS id, s.event_id, s.type, s.n AS nth, s.n = q.stores AS cut,
         row_number() OVER (ORDER BY s.n, q.n) AS n
     FROM queue q CROSS JOIN LATERAL (
-        WITH RECURSIVE next (store_id, wrapped, n) AS (
-            SELECT q.after, false, 0
+        WITH RECURSIVE next (store_id, event_id, type, wrapped, n) AS (
+            SELECT coalesce(q.after, q.store_id), q.event_id, q.type, q.after IS NULL, (q.after IS NULL)::int
             UNION ALL
-            SELECT u.store_id, u.wrapped, p.n + 1 FROM next p CROSS JOIN LATERAL (
-                (SELECT store_id, false AS wrapped FROM undispatched WHERE queue = q.id
-                    AND NOT p.wrapped AND store_id > p.store_id ORDER BY store_id LIMIT 1)
+            SELECT u.*, p.n + 1 FROM next p CROSS JOIN LATERAL (
+                (SELECT store_id, event_id, type, p.wrapped FROM undispatched WHERE queue = q.queue
+                    AND store_id > p.store_id AND (NOT p.wrapped OR q.after IS NULL OR store_id <= q.after)
+                    ORDER BY store_id, event_id LIMIT 1)
                 UNION ALL
-                (SELECT store_id, true FROM undispatched WHERE queue = q.id
-                    AND NOT p.wrapped AND store_id <= q.after ORDER BY store_id LIMIT 1)
-                UNION ALL
-                (SELECT store_id, true FROM undispatched WHERE queue = q.id
-                    AND p.wrapped AND store_id > p.store_id AND store_id <= q.after ORDER BY store_id LIMIT 1)
+                (SELECT q.store_id, q.event_id, q.type, true WHERE NOT p.wrapped AND q.store_id <= q.after)
                 LIMIT 1
             ) u WHERE p.n < q.stores
         )
-        SELECT store_id, n FROM next WHERE n > 0
+        SELECT * FROM next WHERE n > 0
     ) s
 ), tried (n, is_free, total) AS (
     -- OFFSET 0 keeps the order: the statement locks only stores that it dispatches.
@@ -55,12 +56,11 @@ WITH RECURSIVE turn (queue, wrapped, n) AS (
             SELECT pg_try_advisory_xact_lock(hashtextextended('dispatch/' || s.id, 0)) AS is_free OFFSET 0) lock
         CROSS JOIN LATERAL (
             SELECT CASE WHEN lock.is_free THEN 1 + count(*) ELSE 0 END AS size FROM subscriptions
-            WHERE lock.is_free AND store_id = s.id AND deleted_at IS NULL AND is_active AND (
-                SELECT type FROM undispatched u WHERE u.queue = s.queue AND u.store_id = s.id
-                ORDER BY event_id LIMIT 1) = ANY (events) OFFSET 0) first
+            WHERE lock.is_free AND store_id = s.id AND deleted_at IS NULL AND is_active AND s.type = ANY (events)
+            OFFSET 0) first
     WHERE t.total < $1
 ), free AS MATERIALIZED (
-    SELECT s.queue, s.id, greatest(1, $1 / count(*) OVER (PARTITION BY s.queue)
+    SELECT s.queue, s.id, s.event_id, greatest(1, $1 / count(*) OVER (PARTITION BY s.queue)
         / (SELECT count(DISTINCT queue) FROM store JOIN tried USING (n) WHERE is_free)) AS share
     FROM store s JOIN tried USING (n) WHERE is_free
 ), subscription AS MATERIALIZED (
@@ -70,7 +70,8 @@ WITH RECURSIVE turn (queue, wrapped, n) AS (
         WHERE store_id = free.id AND deleted_at IS NULL AND is_active OFFSET 0) s
 ), waiting AS MATERIALIZED (
     SELECT free.id AS store_id, free.share, u.* FROM free CROSS JOIN LATERAL (
-        SELECT ctid AS place, event_id, type FROM undispatched WHERE queue = free.queue AND store_id = free.id
+        SELECT ctid AS place, event_id, type FROM undispatched
+        WHERE queue = free.queue AND store_id = free.id AND event_id >= free.event_id
         ORDER BY event_id LIMIT free.share + 1) u
 ), kind AS MATERIALIZED (
     SELECT w.store_id, w.type, count(s.id) AS deliveries FROM (SELECT DISTINCT store_id, type FROM waiting) w
