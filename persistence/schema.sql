@@ -1215,10 +1215,7 @@ CREATE SEQUENCE bun_migrations_id_seq;
 CREATE VIEW plan_queues WITH (security_invoker=true) AS
  SELECT s.id AS store_id,
     s.website_id,
-        CASE
-            WHEN (s.sandbox_of IS NULL) THEN w.id
-            ELSE s.id
-        END AS queue,
+    queue_of(s.*) AS queue,
         CASE
             WHEN (s.sandbox_of IS NULL) THEN w.plan
             ELSE 'STARTER'::text
@@ -1468,6 +1465,14 @@ AS $function$
     SELECT hashtextextended('plan/' || queue, 0)
 $function$;
 
+CREATE FUNCTION queue_of(store stores)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT CASE WHEN store.sandbox_of IS NULL THEN store.website_id ELSE store.id END
+$function$;
+
 CREATE FUNCTION rate_limit_wait(keys bytea[], most integer[], span interval, at timestamp with time zone)
  RETURNS interval
  LANGUAGE sql
@@ -1494,7 +1499,7 @@ CREATE FUNCTION store_queue(store text)
  LANGUAGE sql
  STABLE
 AS $function$
-    SELECT CASE WHEN sandbox_of IS NULL THEN website_id ELSE id END FROM stores WHERE id = store
+    SELECT queue_of(s) FROM stores s WHERE s.id = store
 $function$;
 
 CREATE FUNCTION take_rate_limits(keys bytea[], most integer[], span interval)

@@ -125,7 +125,7 @@ func queueMissed(
 		INSERT INTO deliveries AS d (id, store_id, event_id, subscription_id, event_type, status, scheduled_for,
 			created_at, queue, class, replay_id)
 		SELECT 'dlv_' || uuidv7_hex(?3::timestamptz, m.place), ?0, e.id, ?1, e.type, 'queued', ?3::timestamptz,
-			?3::timestamptz, CASE WHEN s.sandbox_of IS NULL THEN s.website_id ELSE s.id END, 2, ?4
+			?3::timestamptz, queue_of(s), 2, ?4
 		FROM unnest(?2::text[]) WITH ORDINALITY AS m (id, place)
 			JOIN outbox e ON e.id = m.id AND e.store_id = ?0 JOIN stores s ON s.id = ?0
 		ORDER BY m.place

@@ -42,12 +42,12 @@ var emitStatement = undispatched(`INSERT INTO outbox (id, store_id, type, body, 
 func undispatched(insert string) string {
 	return "WITH event AS (" + insert + ` RETURNING id, store_id, type, occurred_at)
 		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-		SELECT store_queue(store_id), store_id, id, type, occurred_at FROM event`
+		SELECT (SELECT queue_of(s) FROM stores s WHERE s.id = store_id), store_id, id, type, occurred_at FROM event`
 }
 
 // dispatchedEvent is the condition that an event e of the outbox does not wait for its dispatch.
 const dispatchedEvent = `NOT EXISTS (SELECT FROM undispatched u
-	WHERE u.queue = store_queue(e.store_id)
+	WHERE u.queue = (SELECT queue_of(s) FROM stores s WHERE s.id = e.store_id)
 		AND u.store_id = e.store_id AND u.event_id = e.id)`
 
 func emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, subject string,

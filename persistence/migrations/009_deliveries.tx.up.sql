@@ -87,7 +87,7 @@ CALL fence('attempts', 'store_id');
 -- limits its starts when deliveries are claimed.
 CREATE VIEW plan_queues WITH (security_invoker) AS
     SELECT s.id AS store_id, s.website_id,
-        CASE WHEN s.sandbox_of IS NULL THEN w.id ELSE s.id END AS queue,
+        queue_of(s) AS queue,
         CASE WHEN s.sandbox_of IS NULL THEN w.plan ELSE 'STARTER' END AS plan
     FROM stores s JOIN websites w ON w.id = s.website_id;
 GRANT SELECT ON plan_queues TO comanda_system;

@@ -145,7 +145,7 @@ func insert(ctx context.Context, tx pgx.Tx, events []event) error {
 			RETURNING id, store_id, type, occurred_at
 		)
 		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-		SELECT store_queue(store_id), store_id, id, type, occurred_at FROM event`,
+		SELECT (SELECT queue_of(s) FROM stores s WHERE s.id = store_id), store_id, id, type, occurred_at FROM event`,
 		app.EventOrderCreated, ids, stores, bodies, at)
 	return err
 }
