@@ -137,8 +137,15 @@ func TestSuspendedWorker(t *testing.T) {
 	}
 	h.await(t)
 	must(t, first.Signal(syscall.SIGSTOP))
-	time.Sleep(200 * time.Millisecond) // its last requests arrive
-	inFlight := len(h.all(t)) - count(t, "SELECT count(*) FROM attempts WHERE store_id = $1", r.store)
+	arrived, unchanged := 0, 0
+	eventually(t, "its last requests have arrived", func() error {
+		if n := len(h.all(t)); n != arrived {
+			arrived, unchanged = n, 0
+		}
+		unchanged++
+		return atLeast(20, unchanged) // a second
+	})
+	inFlight := arrived - count(t, "SELECT count(*) FROM attempts WHERE store_id = $1", r.store)
 	second := worker(t, map[string]string{"COMANDA_BURST": "off"})
 	eventually(t, "every delivery is delivered", func() error { return r.undelivered(orders) })
 
