@@ -312,6 +312,7 @@ CREATE TABLE deliveries (
     counted_in timestamp with time zone,
     scheduled_for timestamp with time zone NOT NULL,
     lease_until timestamp with time zone,
+    relay integer,
     started_at timestamp with time zone,
     next_retry_at timestamp with time zone,
     check_at timestamp with time zone,

@@ -90,15 +90,20 @@ func (r *Relay) Run(ctx context.Context) {
 	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, run.drop, onHalfEmpty, r.now)
 	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, run.drop, onHalfEmpty, r.now)
 
-	var background sync.WaitGroup
-	background.Go(func() { r.keepListening(ctx) })
+	// The claims are the relay's while it listens.
+	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
+	defer stopListening()
+	var background, marking sync.WaitGroup
+	background.Go(func() { r.keepListening(listening) })
 	background.Go(func() { run.gate.run(ctx, draining) })
-	background.Go(run.marker)
 	background.Go(func() { run.dispatchLoop(ctx) })
+	marking.Go(run.marker)
 	run.loop(ctx)
 	run.healthy.wait()
 	run.others.wait()
 	close(run.results)
+	marking.Wait()
+	stopListening()
 	background.Wait()
 }
 

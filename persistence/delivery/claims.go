@@ -21,6 +21,8 @@ var (
 	unclaimStatement string
 	//go:embed queries/requeue.sql
 	requeueStatement string
+	//go:embed queries/release_dead.sql
+	releaseDeadStatement string
 )
 
 // claimReads is the maximum number of times that [Queue.Claim] reads candidates while it claims nothing and parts of
@@ -81,7 +83,7 @@ func (q *Queue) claim(ctx context.Context, now time.Time, lease time.Duration, p
 	window := app.PlanWindow(now, q.planWindow)
 	// The clock of another server may still be in the previous window.
 	past := window.Add(-q.planWindow)
-	args := append([]any{window, now.Add(lease)}, append(pickedColumns(now, picked), past)...)
+	args := append([]any{window, now.Add(lease)}, append(pickedColumns(now, picked), past, q.leasing())...)
 	rows, err := q.relay.System().DB.QueryContext(ctx, claimStatement, args...)
 	if err != nil {
 		return nil, err
@@ -147,7 +149,7 @@ func claimColumns(c *app.Claim) []any {
 	}
 }
 
-// ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease. It
+// ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease, or before it died. It
 // claims a burst as a whole. A claim of a limited queue whose window has passed is queued again
 // instead; in a burst, it is counted in the current window. In the last second of a window it claims nothing, because
 // the deliveries would start in the next window.
@@ -155,8 +157,11 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 	if !now.Before(app.LastPlanStart(now, q.planWindow)) {
 		return nil, nil
 	}
+	if _, err := q.relay.System().DB.ExecContext(ctx, releaseDeadStatement, now, relayLocks); err != nil {
+		return nil, pg.Classify(err)
+	}
 	rows, err := q.relay.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
-		limits.Batch, app.PlanWindow(now, q.planWindow))
+		limits.Batch, app.PlanWindow(now, q.planWindow), q.leasing())
 	if err != nil {
 		return nil, pg.Classify(err)
 	}

@@ -48,8 +48,9 @@ var Statements = map[string]struct {
 }{
 	"Dispatch":       {dispatchStatement, 7},
 	"Candidates":     {candidatesStatement, 16},
-	"Claim":          {claimStatement, 10},
-	"ClaimAbandoned": {claimAbandonedStatement, 4},
+	"Claim":          {claimStatement, 11},
+	"ClaimAbandoned": {claimAbandonedStatement, 5},
+	"ReleaseDead":    {releaseDeadStatement, 2},
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},
 	"Requeue":        {requeueStatement, 2},

@@ -2,6 +2,9 @@ package delivery
 
 import (
 	"context"
+	"fmt"
+	"math"
+	"math/rand/v2"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -85,16 +88,34 @@ func wakeRelays(ctx context.Context) error { return pg.Notify(ctx, outboxChannel
 // wakeJobs is wakeRelays for jobs.
 func wakeJobs(ctx context.Context) error { return pg.Notify(ctx, outboxChannel, jobsPayload) }
 
+// relayLocks is the class of the advisory locks of relays. The session in which a relay listens has a lock on the key
+// of its claims. If the relay dies, PostgreSQL ends the session, and other relays release the claims.
+const relayLocks = 0x72656c61
+
 // Listen listens to notifications of new work. It calls relay for events and deliveries, and jobs for jobs: both when
 // it begins to receive notifications, and then one of them for each. It returns when the connection breaks or ctx is
-// done.
+// done. Other relays take over this relay's claims from then on.
 func (q *Queue) Listen(ctx context.Context, relay, jobs func()) error {
-	began := func() { relay(); jobs() }
+	key := rand.Int32N(math.MaxInt32) + 1 //nolint:gosec // not a secret
+	defer q.session.Store(0)
+	began := func() {
+		q.session.Store(key)
+		relay()
+		jobs()
+	}
 	return q.pg.Listen(ctx, pg.RoleSystem, outboxChannel, began, func(payload string) {
 		if payload == jobsPayload {
 			jobs()
 		} else {
 			relay()
 		}
-	})
+	}, fmt.Sprintf("SELECT pg_advisory_lock(%d, %d)", relayLocks, key))
+}
+
+// leasing returns the relay of new claims, or nil. Without it, they are taken over when their leases end.
+func (q *Queue) leasing() *int32 {
+	if key := q.session.Load(); key != 0 {
+		return &key
+	}
+	return nil
 }

@@ -3,6 +3,7 @@
 package delivery
 
 import (
+	"sync/atomic"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -29,6 +30,8 @@ type Queue struct {
 	policy Policy
 
 	relay, dispatch, attempts *pg.DB // with the pools of these purposes
+
+	session atomic.Int32 // relay of this process, see relayLocks; 0 = none
 
 	planWindow time.Duration
 	positions  claimPositions

@@ -24,6 +24,7 @@ CREATE TABLE deliveries (
     counted_in      timestamptz,                   -- window that counts the claim; null = unlimited plan
     scheduled_for   timestamptz NOT NULL,          -- earliest start
     lease_until     timestamptz,                   -- end of the lease of a relay
+    relay           int,                           -- key of the session lock of the relay that has the lease
     started_at      timestamptz,                   -- time at which the start of the workflow was recorded
     next_retry_at   timestamptz,
     check_at        timestamptz,                   -- time of the next check by the reconciler

@@ -7,9 +7,12 @@ import (
 	"github.com/jackc/pgx/v5"
 )
 
-// Listen listens to a channel on a separate connection with the given role. It calls began once it receives
-// notifications, then received with the payload of each one. It returns when the connection breaks or ctx is done.
-func (db *DB) Listen(ctx context.Context, role, channel string, began func(), received func(payload string)) error {
+// Listen listens to a channel on a separate connection with the given role, after it has run statements. It calls began
+// once it receives notifications, then received with the payload of each one. It returns when the connection breaks or
+// ctx is done.
+func (db *DB) Listen(
+	ctx context.Context, role, channel string, began func(), received func(payload string), statements ...string,
+) error {
 	config, err := pgx.ParseConfig(db.url)
 	if err != nil {
 		return err
@@ -21,8 +24,10 @@ func (db *DB) Listen(ctx context.Context, role, channel string, began func(), re
 		return Classify(err)
 	}
 	defer conn.Close(context.WithoutCancel(ctx))
-	if _, err := conn.Exec(ctx, "LISTEN "+channel); err != nil {
-		return fmt.Errorf("listen: %w", err)
+	for _, statement := range append(statements, "LISTEN "+channel) {
+		if _, err := conn.Exec(ctx, statement); err != nil {
+			return fmt.Errorf("listen: %w", err)
+		}
 	}
 	for began(); ; {
 		notification, err := conn.WaitForNotification(ctx)

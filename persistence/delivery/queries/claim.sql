@@ -8,7 +8,7 @@
 --   $3, $4 deliveries and their classes  $5 their queues, if these are limited; else null
 --   $6 their bursts, or null; a burst of one delivery is none
 --   $7, $8, $9 limited queues, and their starts and starts of replays as read
---   $10 time before which windows are deleted
+--   $10 time before which windows are deleted   $11 relay that claims, or null
 WITH locked AS MATERIALIZED (
     SELECT * FROM unnest($7::text[], $8::bigint[], $9::bigint[]) AS q (queue, started, replays_started)
     WHERE pg_try_advisory_xact_lock(plan_lock(queue))
@@ -33,8 +33,8 @@ WITH locked AS MATERIALIZED (
         WHERE (w.queue, w.started, w.replays_started) IN (SELECT queue, started, replays_started FROM locked)
     RETURNING queue
 )
-UPDATE deliveries d SET status = 'pending', lease_until = $2, generation = d.generation + 1, check_at = NULL,
-    burst_id = CASE WHEN t.size > 1 THEN t.burst END,
+UPDATE deliveries d SET status = 'pending', lease_until = $2, relay = $11, generation = d.generation + 1,
+    check_at = NULL, burst_id = CASE WHEN t.size > 1 THEN t.burst END,
     counted_in = CASE WHEN t.limited IS NOT NULL THEN $1::timestamptz END
 FROM (SELECT *, count(*) OVER (PARTITION BY burst) AS size FROM taken
         WHERE limited IS NULL OR limited IN (SELECT queue FROM counted)) t,

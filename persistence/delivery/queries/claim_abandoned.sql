@@ -5,7 +5,7 @@
 -- that only its running attempts are repeated. If its window has passed, it is counted in the window of $4 as well: if
 -- it did not run, it starts in that window.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
---   $4 start of the plan's window
+--   $4 start of the plan's window   $5 relay that claims
 WITH lapsed AS MATERIALIZED (
     SELECT id, burst_id FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
     ORDER BY lease_until LIMIT $3
@@ -45,7 +45,7 @@ WITH lapsed AS MATERIALIZED (
     SELECT queue, $4, count(*), 0 FROM whole WHERE passed GROUP BY queue ORDER BY queue
     ON CONFLICT (queue, starts_at) DO UPDATE SET started = w.started + excluded.started
 )
-UPDATE deliveries d SET lease_until = $2, generation = d.generation + 1,
+UPDATE deliveries d SET lease_until = $2, relay = $5, generation = d.generation + 1,
     counted_in = CASE WHEN whole.passed THEN $4::timestamptz ELSE d.counted_in END
 FROM whole WHERE d.id = whole.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
