@@ -127,9 +127,9 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"pg.For",                           // selects connections
 		"pg.Ping",                          // reads no rows
 		"delivery.ClaimAbandoned",          // relay
-		"delivery.Claim",                   // relay
-		"delivery.claimLimited",            // relay
-		"delivery.ExpectStarts",            // a queue belongs to a website
+		"delivery.candidates",              // relay
+		"delivery.claim",                   // relay
+		"delivery.queueLine",               // a queue belongs to a website
 		"delivery.Overdue",                 // reconciliation
 		"delivery.ClaimJobs",               // relay
 		"delivery.FinishJobs",              // relay
