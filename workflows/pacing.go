@@ -11,22 +11,23 @@ const (
 	idlePoll = time.Second           // between two searches if no notification arrives
 	busyPoll = 25 * time.Millisecond // between two searches while a limit holds work back
 	// burstPoll is the shortest time between two searches of an overloaded relay. Events of that time share a burst.
-	burstPoll = 100 * time.Millisecond
+	burstPoll = 30 * time.Millisecond
 )
 
 // Limits of an overload.
 const (
-	overloadTime  = 5 * time.Second // duration after deliveries have waited, or after a second of overloadRate
-	overloadRate  = 100             // deliveries in bursts per second
-	overloadBatch = 4               // deliveries in one claim; fewer start as separate workflows
+	overloadTime  = 5 * time.Second        // duration after deliveries have waited or have come at a high rate
+	overloadSpan  = 250 * time.Millisecond // period in which overloadCount deliveries are a high rate: 100 per second
+	overloadCount = 25                     // first deliveries to healthy, quick subscriptions
+	overloadBatch = 4                      // deliveries in one claim; fewer start as separate workflows
 )
 
 // overload is the state in which deliveries become bursts before they have waited. Without it, a relay would start the
-// deliveries behind a burst one by one until they have waited again, and fall behind.
+// deliveries one by one until they have waited, and fall behind.
 type overload struct {
 	until   time.Time
-	counted int       // deliveries in bursts
-	since   time.Time // start of the second in which they are counted
+	counted int       // first deliveries to healthy, quick subscriptions
+	since   time.Time // start of the span in which they are counted
 }
 
 // at reports whether the relay is overloaded.
@@ -37,17 +38,16 @@ func (o *overload) claimed(now time.Time, limits app.ClaimLimits, found app.Clai
 	if limits.Burst < 2 {
 		return
 	}
+	if now.Sub(o.since) >= overloadSpan {
+		o.counted, o.since = 0, now
+	}
 	for _, claim := range found.Claims {
-		if claim.BurstID != "" {
+		if claim.Healthy && claim.Quick && !claim.Replay {
 			o.counted++
 		}
 	}
-	second := now.Sub(o.since) >= time.Second
-	if found.Waited >= limits.BurstAfter || second && o.counted >= overloadRate {
+	if found.Waited >= limits.BurstAfter || o.counted >= overloadCount {
 		o.until = now.Add(overloadTime)
-	}
-	if second {
-		o.counted, o.since = 0, now
 	}
 }
 

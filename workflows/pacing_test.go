@@ -67,9 +67,9 @@ func TestPausesGrowWithoutClaims(t *testing.T) {
 func TestOverload(t *testing.T) {
 	t.Parallel()
 	limits := app.ClaimLimits{Burst: 32, BurstAfter: 250 * ms}
-	burst := func(n int) (claims []app.Claim) {
+	claims := func(n int) (claims []app.Claim) {
 		for range n {
-			claims = append(claims, app.Claim{BurstID: "bst_1"})
+			claims = append(claims, app.Claim{Healthy: true, Quick: true})
 		}
 		return claims
 	}
@@ -84,12 +84,13 @@ func TestOverload(t *testing.T) {
 		found  []app.Claimed // one each second
 		want   bool
 	}{
-		"nothing has waited":        {limits, []app.Claimed{{Waited: 249 * ms}}, false},
-		"deliveries have waited":    {limits, []app.Claimed{{Waited: 250 * ms}}, true},
-		"bursts are off":            {off, []app.Claimed{waiting}, false},
-		"five seconds ago":          {limits, after(5, app.Claimed{}), false},
-		"few deliveries in bursts":  {limits, after(5, app.Claimed{Claims: burst(99)}), false},
-		"many deliveries in bursts": {limits, after(9, app.Claimed{Claims: burst(100)}), true},
+		"nothing has waited":         {limits, []app.Claimed{{Waited: 249 * ms}}, false},
+		"deliveries have waited":     {limits, []app.Claimed{{Waited: 250 * ms}}, true},
+		"bursts are off":             {off, []app.Claimed{waiting}, false},
+		"five seconds ago":           {limits, after(5, app.Claimed{}), false},
+		"few deliveries":             {limits, after(5, app.Claimed{Claims: claims(24)}), false},
+		"many deliveries":            {limits, []app.Claimed{{Claims: claims(25)}}, true},
+		"many deliveries afterwards": {limits, after(9, app.Claimed{Claims: claims(25)}), true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var o overload
@@ -105,6 +106,41 @@ func TestOverload(t *testing.T) {
 			}
 			if got != want {
 				t.Errorf("%s: limits %+v, want %+v", name, got, want)
+			}
+		})
+	}
+}
+
+// A relay is overloaded by the rate of first deliveries to healthy, quick webhooks, before any of them has waited.
+func TestOverloadByRate(t *testing.T) {
+	t.Parallel()
+	prompt := app.Claim{Healthy: true, Quick: true}
+	for name, test := range map[string]struct {
+		claim app.Claim
+		every time.Duration
+		after time.Duration // 0 = never
+	}{
+		"50/s":       {prompt, 20 * ms, 0},
+		"90/s":       {prompt, 11 * ms, 0},
+		"200/s":      {prompt, 5 * ms, 120 * ms},
+		"500/s":      {prompt, 2 * ms, 48 * ms},
+		"replays":    {app.Claim{Healthy: true, Quick: true, Replay: true}, ms, 0},
+		"to failing": {app.Claim{Quick: true}, ms, 0},
+		"to slow":    {app.Claim{Healthy: true}, ms, 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			o := overload{since: start}
+			var after time.Duration
+			for at := time.Duration(0); at < 10*time.Second && after == 0; at += test.every {
+				o.claimed(start.Add(at), app.ClaimLimits{Burst: 32, BurstAfter: 30 * ms}, app.Claimed{
+					Claims: []app.Claim{test.claim}, Waited: 5 * ms,
+				})
+				if o.at(start.Add(at)) {
+					after = at
+				}
+			}
+			if after != test.after {
+				t.Errorf("%s: overloaded after %s, want %s (0 = never)", name, after, test.after)
 			}
 		})
 	}

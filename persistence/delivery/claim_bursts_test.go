@@ -25,7 +25,7 @@ func bursting() app.ClaimLimits {
 }
 
 // waited is a time at which deliveries of noon have waited long enough for bursts.
-var waited = noon.Add(250 * time.Millisecond)
+var waited = noon.Add(bursting().BurstAfter)
 
 // burstSizes returns the sizes of the bursts, largest first, and the number of claims without a burst.
 func burstSizes(claims []app.Claim) (sizes []int, single int) {
@@ -220,8 +220,8 @@ func TestWaitForWindowCausesNoBurst(t *testing.T) {
 		at    time.Time
 		sizes []int
 	}{
-		{next.Add(100 * time.Millisecond), nil},
-		{next.Add(300 * time.Millisecond), append(slices.Repeat([]int{32}, 7), 12)},
+		{next.Add(waited.Sub(noon) - time.Millisecond), nil},
+		{next.Add(waited.Sub(noon)), append(slices.Repeat([]int{32}, 7), 12)},
 	} {
 		sizes, _ := burstSizes(claimOnce(t, db.Queue, step.at, bursting()))
 		if diff := cmp.Diff(step.sizes, sizes, cmpopts.EquateEmpty()); diff != "" {
