@@ -109,9 +109,10 @@ func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time,
 	return ids, last, rows.Err()
 }
 
-// eraseRows repeats a statement that erases rows after an id, until the statement reaches rows that
-// are too young. It adds up the erased rows. The statement returns the last id, whether there may be
-// more rows, and the number of erased rows.
+// eraseRows repeats a statement that erases rows after an id, until the statement reaches rows that are too young. It
+// adds up the erased rows. The statement returns the last id, whether there may be more rows, and the number of erased
+// rows. It commits itself: a suspended process keeps no row locked, such as the head of a store's events, for which the
+// dispatch of all stores would wait.
 func (q *Queue) eraseRows(ctx context.Context, statement string, before time.Time, beat func(), erased *int64) error {
 	last := ""
 	for {
@@ -119,11 +120,9 @@ func (q *Queue) eraseRows(ctx context.Context, statement string, before time.Tim
 		var to string
 		var more bool
 		var n int64
-		err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-			return tx.Tx.QueryRowContext(ctx, statement, last, before).Scan(&to, &more, &n)
-		})
+		err := q.pg.System().DB.QueryRowContext(ctx, statement, last, before).Scan(&to, &more, &n)
 		if err != nil {
-			return err
+			return pg.Classify(err)
 		}
 		*erased += n
 		if !more {
