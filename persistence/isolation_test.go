@@ -147,6 +147,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.EndDelivery",             // attempt recording
 		"delivery.Erase",                   // retention
 		"delivery.ClaimMail",               // users and invitations belong to no store
+		"delivery.EndMail",                 // users and invitations belong to no store
 		"delivery.eraseBodies",             // retention
 		"delivery.eraseRows",               // retention
 		"delivery.forgetSecret",            // attempt recording

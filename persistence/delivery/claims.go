@@ -154,7 +154,8 @@ func claimColumns(c *app.Claim) []any {
 // instead; in a burst, it is counted in the current window. In the last second of a window it claims nothing, because
 // the deliveries would start in the next window.
 func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
-	if !now.Before(app.LastPlanStart(now, q.planWindow)) {
+	startBefore := app.LastPlanStart(now, q.planWindow)
+	if !now.Before(startBefore) {
 		return nil, nil
 	}
 	if _, err := q.relay.System().DB.ExecContext(ctx, releaseDeadStatement, now, relayLocks); err != nil {
@@ -169,8 +170,12 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 	var claims []app.Claim
 	for rows.Next() {
 		var c app.Claim
-		if err := rows.Scan(append(claimColumns(&c), &c.Quick, &c.Healthy)...); err != nil {
-			return nil, err
+		var limited bool
+		if err := rows.Scan(append(claimColumns(&c), &limited, &c.Quick, &c.Healthy)...); err != nil {
+			return nil, pg.Classify(err)
+		}
+		if limited {
+			c.StartBefore = &startBefore
 		}
 		claims = append(claims, c)
 	}

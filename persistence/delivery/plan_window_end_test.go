@@ -71,6 +71,11 @@ func TestAbandonedClaimAtTheEndOfAWindow(t *testing.T) {
 		if len(taken) != step.abandoned || len(again) != step.claimed {
 			t.Errorf("%s: got %d abandoned and %d new claims, want %+v", now, len(taken), len(again), step)
 		}
+		for _, c := range taken {
+			if want := noon.Add(time.Hour - time.Second); c.StartBefore == nil || !c.StartBefore.Equal(want) {
+				t.Errorf("%s: the abandoned claim starts before %v, want %s", now, c.StartBefore, want)
+			}
+		}
 	}
 }
 

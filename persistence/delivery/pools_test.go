@@ -11,13 +11,17 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Steps of bulk replays that occupy all connections of the jobs stop neither dispatch nor claim, load and record.
-func TestSlowJobsDoNotStopDeliveries(t *testing.T) {
+// Steps of bulk replays that occupy all connections of the jobs stop neither dispatch nor claim, load and record, nor
+// the mails of other tenants.
+func TestSlowJobsStopNeitherDeliveriesNorMails(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	store, s := r.Stores[0], r.Subscribe(t, db, 0, app.EventOrderCreated).ID
 	r.deadLetters(t, db, 1)
+	neighbour := open(t, db, "two.example")
+	neighbour.Invite(t, mailing(t, db), "a-token")
+	mail := enqueued(t, db)[0]
 	replay := createReplay(t, db, store, allOf(s)).ID
 	worker, err := persistence.Open(persistence.Config{
 		URL: db.URL, Pools: pg.WorkerPools(pg.MinConns), Sealer: persistencetest.Keyring().Sealer(),
@@ -67,6 +71,9 @@ func TestSlowJobsDoNotStopDeliveries(t *testing.T) {
 	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'delivered'"); n != 5 {
 		t.Errorf("delivered beside %d steps of bulk replays: got %d, want 5", steps, n)
 	}
+	_, err = worker.ClaimMail(t.Context(), later, lease, neighbour.Stores[0], mail)
+	must(t, err)
+	must(t, worker.EndMail(t.Context(), later, neighbour.Stores[0], mail, app.MailSent, ""))
 	must(t, blocker.Rollback())
 	for range steps {
 		<-ended

@@ -11,8 +11,8 @@ const (
 	Lookups    Purpose = "lookups"    // before an operation: credential, session and limits of requests
 	Relay      Purpose = "relay"      // claims, takeover and repair of deliveries
 	Dispatch   Purpose = "dispatch"   // of events
-	Attempts   Purpose = "attempts"   // to load and to record them
-	Jobs       Purpose = "jobs"       // and mails
+	Attempts   Purpose = "attempts"   // to load and to record them; mails, too
+	Jobs       Purpose = "jobs"       // steps that may take long
 )
 
 // Pool is the configuration of one pool.

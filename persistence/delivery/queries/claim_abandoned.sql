@@ -50,5 +50,6 @@ UPDATE deliveries d SET lease_until = $2, relay = $5, generation = d.generation 
 FROM whole WHERE d.id = whole.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
     d.generation, d.queue, d.class = 2, coalesce(d.burst_id, ''),
+    d.counted_in IS NOT NULL,
     EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.quick),
     EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.healthy)
