@@ -133,7 +133,7 @@ async function attack() {
     async () => (await api("GET", `/deliveries?status=dead_letter&webhookId=${webhook.id}`)).length >= 3,
   );
   const attempts = await api("GET", `/webhooks/${webhook.id}/deliveries`);
-  const attempt = (type) => attempts.find(({ eventType }) => eventType === type).id;
+  const attempt = (type, of) => attempts.find((one) => one.eventType === type && one.orderId === of.id).id;
   const received = ["<script>hacked()</script>", short("")]; // the body and a header of the response
   const inJSON = (text) => JSON.stringify(text).slice(1, -1); // as in the event's JSON
   return [
@@ -187,8 +187,11 @@ async function attack() {
     ["/analytics", [hostile("product")]],
     ["/webhooks", ["hostile?"]],
     [`/webhooks/${webhook.id}`, ["HTTP 400"], [["Edit"], ["Replay…"], ["Send test"]]],
-    [`/webhooks/${webhook.id}?attempt=${attempt("order.created")}`, [...received, inJSON(hostile("regretful"))]],
-    [`/webhooks/${webhook.id}?attempt=${attempt("payment.failed")}`, [...received, inJSON(short("code"))]],
+    [
+      `/webhooks/${webhook.id}?attempt=${attempt("order.created", cancelled)}`,
+      [...received, inJSON(hostile("regretful"))],
+    ],
+    [`/webhooks/${webhook.id}?attempt=${attempt("payment.failed", order)}`, [...received, inJSON(short("code"))]],
     ["/dead-letters", ["HTTP 400", "hostile?"], [["Replay…"]]],
     ["/settings", []],
     ["/team", [hostile("member"), email("member")]],
