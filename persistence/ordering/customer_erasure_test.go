@@ -160,6 +160,8 @@ func TestReservationLocksTheStoreFirst(t *testing.T) {
 		reserved <- err
 	}()
 	for waiting := false; !waiting; {
+		_, err := locked.Exec(t.Context(), "SELECT pg_stat_clear_snapshot()") // else a new connection stays unseen
+		must(t, err)
 		must(t, locked.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
 			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
 	}
