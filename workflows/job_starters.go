@@ -130,10 +130,12 @@ func (s *jobStarts) claim(ctx context.Context, claim app.JobClaim) []app.Job {
 // left reports whether jobs may be left after a claim: it has reached its limit, or that of a queue.
 func left(jobs []app.Job, claim app.JobClaim) bool {
 	queues := maps.Clone(claim.Starting)
-	full := len(jobs) == claim.Limit
 	for _, job := range jobs {
 		queues[job.Queue]++
-		full = full || queues[job.Queue] >= claim.PerQueue
+	}
+	full := len(jobs) == claim.Limit
+	for _, n := range queues { // also a queue that was full before the claim
+		full = full || n >= claim.PerQueue
 	}
 	return full
 }

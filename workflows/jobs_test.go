@@ -124,6 +124,27 @@ func TestSlowStartDelaysNoOtherJob(t *testing.T) {
 	})
 }
 
+// After a claim, jobs may be left that neither the number of starters nor the limit of a queue has admitted.
+func TestJobsLeftAfterAClaim(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		starting, claimed, limit int
+		want                     bool
+	}{
+		"none":                  {0, 0, 8, false},
+		"fewer than the limits": {1, 2, 8, false},
+		"all starters":          {0, 2, 2, true},
+		"the queue is full now": {1, 3, 7, true},
+		"it was full before":    {4, 0, 4, true},
+	} {
+		claim := app.JobClaim{Limit: test.limit, PerQueue: 4, Starting: map[string]int{"web_1": test.starting}}
+		jobs := mailJobs(make([]app.JobID, test.claimed)...)
+		if got := left(jobs, claim); got != test.want {
+			t.Errorf("%s: got %t, want %t", name, got, test.want)
+		}
+	}
+}
+
 // While Temporal starts no workflow, a worker holds one job of each urgency at a time, and gives it back.
 func TestJobsProbeWithoutTemporal(t *testing.T) {
 	t.Parallel()
