@@ -422,7 +422,7 @@ CREATE TABLE jobs (
     CONSTRAINT jobs_pkey PRIMARY KEY (id),
     CONSTRAINT jobs_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
 );
-CREATE INDEX jobs_free ON jobs (queue, urgent, lease_until, id);
+CREATE INDEX jobs_free ON jobs (urgent, queue, lease_until, id);
 CREATE INDEX jobs_of_subject ON jobs (subject, kind);
 ALTER TABLE jobs ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON jobs TO comanda_system USING (true);

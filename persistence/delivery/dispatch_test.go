@@ -307,15 +307,15 @@ var queues = map[string]func(*testing.T){
 	"jobs":         TestJobsOfWebsitesTakeTurns,
 }
 
-// Each queue has a column queue, the website or the sandbox, and an index that begins with it. A table with such a
-// column, or with leases, is a queue.
+// Each queue has a column queue, the website or the sandbox, and an index that begins with it, or with a class of rows
+// and then it. A table with such a column, or with leases, is a queue.
 func TestQueuesAreFair(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	others := []string{"plan_windows", "mails"} // counters, and the subjects of jobs
 	var found []string
 	rows, err := db.System().DB.QueryContext(t.Context(), `SELECT c.relname, EXISTS (
-			SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum = i.indkey[0]
+			SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum IN (i.indkey[0], i.indkey[1])
 			WHERE i.indrelid = c.oid AND a.attname = 'queue')
 		FROM pg_class c WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND EXISTS (
 			SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname IN ('queue', 'lease_until'))`)

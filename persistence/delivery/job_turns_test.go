@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
@@ -60,6 +62,21 @@ func TestJobsOfWebsitesTakeTurns(t *testing.T) {
 	others := claimJobs(t, db, app.JobClaim{Limit: 8, PerQueue: 4})
 	if len(others) != 5 || !slices.Contains(others, "soldout/prd_quiet") {
 		t.Errorf("first claim: got %q, want 4 jobs of the busy website and soldout/prd_quiet", others)
+	}
+}
+
+// A claim of urgent jobs visits only queues with urgent jobs, however many others there are.
+func TestUrgentJobsBehindQueuesWithoutOne(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	change(t, db, `INSERT INTO jobs (id, store_id, queue, kind, subject, urgent, created_at, lease_until)
+		SELECT 'job_' || n, $1, 'a queue ' || n, $2, n, false, $3, $3 FROM generate_series(1, 5000) n`,
+		r.Stores[0], app.JobSoldOut, noon)
+	must(t, db.EnqueueJob(t.Context(), noon, r.Stores[0], app.JobAcceptance, "ord_quiet"))
+	urgent := claimJobs(t, db, app.JobClaim{Urgent: true, Limit: 8, PerQueue: 4})
+	if diff := cmp.Diff([]string{"acceptance/ord_quiet"}, urgent); diff != "" {
+		t.Errorf("first claim of urgent jobs (-want +got):\n%s", diff)
 	}
 }
 

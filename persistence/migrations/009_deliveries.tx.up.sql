@@ -146,7 +146,7 @@ CREATE TABLE jobs (
     lease_until timestamptz NOT NULL -- end of the lease of a worker
 );
 -- For claims, which read the queues with jobs, and the oldest jobs of each.
-CREATE INDEX jobs_free ON jobs (queue, urgent, lease_until, id);
+CREATE INDEX jobs_free ON jobs (urgent, queue, lease_until, id);
 -- For jobs that are enqueued only if they are not enqueued already.
 CREATE INDEX jobs_of_subject ON jobs (subject, kind);
 CALL fence('jobs', 'store_id');

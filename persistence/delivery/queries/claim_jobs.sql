@@ -14,11 +14,13 @@ WITH RECURSIVE visited (queue, wrapped, n, places, found) AS (
     SELECT q.queue, q.wrapped, v.n + 1, p.places, v.found + CASE WHEN p.places > 0 AND EXISTS (
             SELECT FROM jobs WHERE queue = q.queue AND urgent = $3 AND lease_until <= $1) THEN 1 ELSE 0 END
     FROM visited v CROSS JOIN LATERAL (
-        (SELECT queue, false AS wrapped FROM jobs WHERE NOT v.wrapped AND queue > v.queue ORDER BY queue LIMIT 1)
+        (SELECT queue, false AS wrapped FROM jobs
+            WHERE urgent = $3 AND NOT v.wrapped AND queue > v.queue ORDER BY queue LIMIT 1)
         UNION ALL
-        (SELECT queue, true FROM jobs WHERE NOT v.wrapped AND queue <= $4 ORDER BY queue LIMIT 1)
+        (SELECT queue, true FROM jobs WHERE urgent = $3 AND NOT v.wrapped AND queue <= $4 ORDER BY queue LIMIT 1)
         UNION ALL
-        (SELECT queue, true FROM jobs WHERE v.wrapped AND queue > v.queue AND queue <= $4 ORDER BY queue LIMIT 1)
+        (SELECT queue, true FROM jobs
+            WHERE urgent = $3 AND v.wrapped AND queue > v.queue AND queue <= $4 ORDER BY queue LIMIT 1)
         LIMIT 1
     ) q CROSS JOIN LATERAL (
         SELECT $6::int - coalesce(($8::int[])[array_position($7::text[], q.queue)], 0) AS places
