@@ -241,8 +241,8 @@ export const queries = {
   },
 
   /**
-   * All open orders of the store. The event stream keeps them up to date. They are a separate resource, so that a change
-   * of one order does not read all of them again.
+   * All open orders of the store. The event stream keeps them up to date. They are a separate resource, so that a
+   * change of one order does not read all of them again.
    */
   openOrders: queryOptions({
     queryKey: ["openOrders"],
