@@ -283,7 +283,12 @@ export async function accessible(page, name, rules) {
  * so the dark theme needs only the contrast rule.
  */
 export async function accessibleInThemes(page, name) {
-  const dark = (on) => page.evaluate((dark) => document.documentElement.classList.toggle("dark", dark), on);
+  const dark = (on) =>
+    page.evaluate(async (dark) => {
+      document.documentElement.classList.toggle("dark", dark);
+      const transitions = document.getAnimations().filter((animation) => "transitionProperty" in animation);
+      await Promise.allSettled(transitions.map(({ finished }) => finished));
+    }, on);
   await accessible(page, `${name} (light)`);
   await shoot(page, `${name}-light`);
   await dark(true);

@@ -31,7 +31,7 @@ func (l Limits) batch(ready []start, bursting bool) []start {
 	return batch
 }
 
-// part is a part of a claim with a capacity of its own.
+// part is a part of a claim. Each part has a separate capacity.
 type part int
 
 const (

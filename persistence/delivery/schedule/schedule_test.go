@@ -144,7 +144,7 @@ func TestReplaysTakeAtMostHalfOfAWindow(t *testing.T) {
 	}
 }
 
-// No class of a subscription waits for another, whatever the age of the deliveries.
+// The classes of a subscription take turns, whatever the age of their deliveries.
 func TestClassesTakeTurns(t *testing.T) {
 	t.Parallel()
 	queue := Queue{ID: "q", Subscriptions: []Subscription{healthy("s", [Classes][]Delivery{
