@@ -14,89 +14,133 @@ import (
 
 // Times of a gate.
 const (
-	probeEvery     = time.Second
-	probeShutEvery = 250 * time.Millisecond // while the gate is shut
-	probeTimeout   = time.Second
+	probeEvery   = time.Second
+	probeSoon    = 250 * time.Millisecond // while the gate is shut, or after a start that indicates it
+	probeTimeout = time.Second
 )
 
-// errShut is the cause of starts that a shut gate ends.
-var errShut = errors.New("the relay has released the claim, because it cannot use Temporal or the database")
+// errShut is the error of starts that a shut gate ends.
+var errShut = errors.New("the worker releases the claim, because it cannot use Temporal or the database")
 
-// gate is shut while a relay cannot start workflows or their worker cannot load deliveries. Other relays then start the
-// deliveries.
-type gate struct {
-	probe  func(context.Context) error // returns an error if the gate must be shut
-	onOpen func()
-	log    zerolog.Logger
-	closed chan struct{} // receives after close
+// Gate is shut while a worker cannot start workflows, or cannot load deliveries. Starts in progress then end, their
+// claims are released, and nothing is claimed. Other workers start the released deliveries and jobs.
+type Gate struct {
+	probe     func(context.Context) error
+	log       zerolog.Logger
+	suspected chan struct{} // receives when a start indicates that the gate must be shut
+	stopped   chan struct{} // closed at the end of Run
 
-	lock sync.Mutex
-	open context.Context // done while the gate is shut
-	shut context.CancelCauseFunc
+	lock   sync.Mutex
+	onOpen []func()
+	open   context.Context // done while the gate is shut
+	shut   context.CancelFunc
+	probed chan struct{} // closed after the next probe
 }
 
-// newGate returns an open gate for starts within ctx.
-func newGate(ctx context.Context, probe func(context.Context) error, onOpen func(), log zerolog.Logger) *gate {
-	g := &gate{probe: probe, onOpen: onOpen, log: log, closed: make(chan struct{}, 1)}
-	g.open, g.shut = context.WithCancelCause(ctx)
+// NewGate returns an open gate. While probe returns an error, the gate is shut.
+func NewGate(probe func(context.Context) error, log zerolog.Logger) *Gate {
+	g := &Gate{
+		probe: probe, log: log, suspected: make(chan struct{}, 1), stopped: make(chan struct{}),
+		probed: make(chan struct{}),
+	}
+	g.open, g.shut = context.WithCancel(context.Background())
 	return g
 }
 
-// current returns a context that is done when the gate shuts.
-func (g *gate) current() context.Context {
+// whenOpen makes the gate call f whenever it opens again.
+func (g *Gate) whenOpen(f func()) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	return g.open
+	g.onOpen = append(g.onOpen, f)
 }
 
-func (g *gate) isShut() bool { return errors.Is(context.Cause(g.current()), errShut) }
-
-// close shuts the gate. Starts in progress fail.
-func (g *gate) close(cause error) {
+// state returns a context that is done while the gate is shut, and a channel that is closed after the next probe.
+func (g *Gate) state() (open context.Context, probed <-chan struct{}) {
 	g.lock.Lock()
 	defer g.lock.Unlock()
-	if g.open.Err() != nil { // shut, or the relay stops
-		return
+	return g.open, g.probed
+}
+
+func (g *Gate) isShut() bool {
+	open, _ := g.state()
+	return open.Err() != nil
+}
+
+// start runs a start for at most startTimeout. It returns errShut if the gate is shut or shuts. After a start that did
+// not reach Temporal, a probe decides whether the gate shuts, because other starts may succeed.
+func (g *Gate) start(ctx context.Context, start func(context.Context) error) error {
+	open, _ := g.state()
+	if open.Err() != nil {
+		return errShut
 	}
-	g.log.Warn().Err(cause).Msg("cannot start workflows; claims are left to other workers")
-	g.shut(errShut)
-	notify(g.closed)
+	limited, cancel := context.WithTimeout(ctx, startTimeout)
+	defer cancel()
+	defer context.AfterFunc(open, cancel)()
+	err := start(limited)
+	if err != nil && ctx.Err() == nil && (open.Err() != nil || withoutTemporal(err) && g.confirm(ctx)) {
+		return errShut
+	}
+	return err
 }
 
-// run probes until ctx is done, and opens the gate for starts within a context after a successful probe.
-func (g *gate) run(ctx, starts context.Context) {
-	for ctx.Err() == nil {
-		wait := probeEvery
-		if g.isShut() {
-			wait = probeShutEvery
-		}
-		select {
-		case <-ctx.Done():
-			return
-		case <-g.closed: // the wait is shorter now
-			continue
-		case <-time.After(wait):
-		}
+// confirm waits for the next probe and reports whether the gate is shut.
+func (g *Gate) confirm(ctx context.Context) bool {
+	open, probed := g.state()
+	notify(g.suspected)
+	select {
+	case <-probed:
+	case <-open.Done():
+	case <-g.stopped:
+	case <-ctx.Done():
+	}
+	return open.Err() != nil
+}
+
+// Run probes until ctx is done, and shuts or opens the gate.
+func (g *Gate) Run(ctx context.Context) {
+	defer close(g.stopped)
+	for sleep(ctx, probeSoon, nil) && (g.isShut() || sleep(ctx, probeEvery-probeSoon, g.suspected)) {
 		limited, cancel := context.WithTimeout(ctx, probeTimeout)
 		err := g.probe(limited)
 		cancel()
-		switch {
-		case ctx.Err() != nil:
-			return
-		case err != nil:
-			g.close(err)
-		case g.isShut():
-			g.reopen(starts)
+		if ctx.Err() == nil {
+			g.set(err)
 		}
 	}
 }
 
-func (g *gate) reopen(starts context.Context) {
+// sleep waits until a time has passed, or until it receives from early. It returns false if ctx is done.
+func sleep(ctx context.Context, wait time.Duration, early <-chan struct{}) bool {
+	timer := time.NewTimer(wait)
+	defer timer.Stop()
+	select {
+	case <-ctx.Done():
+		return false
+	case <-early:
+	case <-timer.C:
+	}
+	return true
+}
+
+// set shuts or opens the gate after a probe.
+func (g *Gate) set(fault error) {
 	g.lock.Lock()
-	g.open, g.shut = context.WithCancelCause(starts)
+	var opened []func()
+	switch shut := g.open.Err() != nil; {
+	case fault != nil && !shut:
+		g.log.Warn().Err(fault).Msg("cannot start workflows; claims are left to other workers")
+		g.shut()
+	case fault == nil && shut:
+		g.log.Info().Msg("can start workflows again")
+		g.open, g.shut = context.WithCancel(context.Background())
+		opened = g.onOpen
+	}
+	close(g.probed)
+	g.probed = make(chan struct{})
 	g.lock.Unlock()
-	g.log.Info().Msg("can start workflows again")
-	g.onOpen()
+	for _, f := range opened {
+		f()
+	}
 }
 
 // withoutTemporal reports whether a start failed because Temporal cannot be reached.

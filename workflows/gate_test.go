@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -42,9 +43,8 @@ func (q sharedQueue) ClaimAbandoned(ctx context.Context, now time.Time, l app.Cl
 func (q sharedQueue) Unclaim(_ context.Context, retryAt time.Time, claims []app.Claim) error {
 	q.Lock()
 	defer q.Unlock()
-	if !retryAt.After(time.Now()) {
-		q.abandoned = append(q.abandoned, claims...)
-	}
+	q.failed = append(q.failed, claims...)
+	time.AfterFunc(time.Until(retryAt), func() { q.change(func() { q.abandoned = append(q.abandoned, claims...) }) })
 	return nil
 }
 
@@ -112,8 +112,10 @@ func TestRelayWithoutTemporal(t *testing.T) {
 				for i := range remotes {
 					ctx, stop := context.WithCancel(t.Context())
 					stops[i] = stop
-					relay := NewRelay(sharedQueue{shared, &searches[i]}, remotes[i].start, remotes[i].probe, silent, testLimits,
+					gate := NewGate(remotes[i].probe, zerolog.Nop())
+					relay := NewRelay(sharedQueue{shared, &searches[i]}, remotes[i].start, gate, silent, testLimits,
 						time.Now, zerolog.Nop())
+					running.Go(func() { gate.Run(ctx) })
 					running.Go(func() { relay.Run(ctx) })
 					if i == 0 { // it claims first
 						shared.change(func() { shared.enqueue(500) })
@@ -154,9 +156,11 @@ func TestRelayWithFailingStarts(t *testing.T) {
 		}}
 		var searches atomic.Int64
 		ctx, stop := context.WithCancel(t.Context())
-		relay := NewRelay(sharedQueue{shared, &searches}, temporal.start, temporal.probe, silent, testLimits, time.Now,
+		gate := NewGate(temporal.probe, zerolog.Nop())
+		relay := NewRelay(sharedQueue{shared, &searches}, temporal.start, gate, silent, testLimits, time.Now,
 			zerolog.Nop())
 		var running sync.WaitGroup
+		running.Go(func() { gate.Run(ctx) })
 		running.Go(func() { relay.Run(ctx) })
 		time.Sleep(10 * time.Second)
 		if n := searches.Load(); n > 60 {
@@ -169,5 +173,46 @@ func TestRelayWithFailingStarts(t *testing.T) {
 		}
 		stop()
 		running.Wait()
+	})
+}
+
+// A start that times out although Temporal works ends no other start, and only its claim is released.
+func TestRelayWithOneSlowStart(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		shared := (&queue{}).enqueue(4)
+		var lock sync.Mutex
+		tries := map[string]int{}
+		start := func(ctx context.Context, claims []app.Claim) error {
+			lock.Lock()
+			tries[ids(claims)]++
+			lock.Unlock()
+			if claims[0].ID == "1" {
+				time.Sleep(5 * time.Second)
+				return serviceerror.NewDeadlineExceeded("one shard is away")
+			}
+			select {
+			case <-ctx.Done():
+				return ctx.Err()
+			case <-time.After(7 * time.Second):
+				return nil
+			}
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		gate := NewGate(reachable, zerolog.Nop())
+		var running sync.WaitGroup
+		running.Go(func() { gate.Run(ctx) })
+		running.Go(func() {
+			NewRelay(shared, start, gate, silent, testLimits, time.Now, zerolog.Nop()).Run(ctx)
+		})
+		time.Sleep(10 * time.Second)
+		stop()
+		running.Wait()
+		if ids(shared.failed) != "1" || len(shared.started) != 3 {
+			t.Errorf("released: %s, started: %s, want only the first released", ids(shared.failed), ids(shared.started))
+		}
+		if want := map[string]int{"1": 1, "2": 1, "3": 1, "4": 1}; !maps.Equal(tries, want) {
+			t.Errorf("starts by delivery: got %v, want %v", tries, want)
+		}
 	})
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
@@ -11,29 +12,35 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Limits of the starters of urgent jobs, and of those of the other jobs. A start takes some milliseconds. Without
-// Temporal, it takes up to startTimeout, which the lease exceeds.
+// Limits of the starters of urgent jobs, and of those of the other jobs. A start takes some milliseconds, at most
+// startTimeout, which the lease exceeds.
 const (
-	jobStarters     = 8                // concurrent starts
-	jobsPerQueue    = 4                // concurrent starts for one website
-	jobLease        = 30 * time.Second // until another worker takes over the jobs of a worker that died
-	jobReleaseDelay = time.Second      // until a job whose start failed can be claimed again
+	jobStarters  = 8                // concurrent starts
+	jobsPerQueue = 4                // concurrent starts for one website
+	jobLease     = 30 * time.Second // until another worker takes over the jobs of a worker that died
+	// jobRetryDelay is the time until a job whose start failed can be claimed again. It keeps its starter so long, so
+	// that starts do not fail one after the other without a pause.
+	jobRetryDelay = time.Second
 )
 
 // Jobs starts the workflows of enqueued jobs. Any number of workers can run it concurrently.
 type Jobs struct {
 	store JobStore
 	start func(ctx context.Context, job app.Job) error
+	gate  *Gate
 	now   func() time.Time
 	log   zerolog.Logger
 	wakes [2]chan struct{}
 }
 
-// NewJobs returns a starter of jobs. start must be idempotent.
+// NewJobs returns a starter of jobs. start must be idempotent. While gate is shut, jobs are released and none is
+// claimed.
 func NewJobs(
-	store JobStore, start func(context.Context, app.Job) error, now func() time.Time, log zerolog.Logger,
+	store JobStore, start func(context.Context, app.Job) error, gate *Gate, now func() time.Time, log zerolog.Logger,
 ) *Jobs {
-	return &Jobs{store, start, now, log, [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
+	j := &Jobs{store, start, gate, now, log, [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
+	gate.whenOpen(j.Wake)
+	return j
 }
 
 // Wake makes Run look for jobs immediately.
@@ -59,8 +66,9 @@ func (j *Jobs) Run(ctx context.Context) {
 
 // jobResult is the result of a job's start.
 type jobResult struct {
-	id  app.JobID
-	err error
+	id          app.JobID
+	err         error
+	interrupted bool // another worker can start the job immediately
 }
 
 // jobStarts starts urgent jobs, or the others.
@@ -74,42 +82,36 @@ type jobStarts struct {
 	lock   sync.Mutex
 	queues map[string]int // running starts by queue
 	active int            // running starts
-	failed int            // failed starts since the last successful one
 }
 
 func (s *jobStarts) run(ctx context.Context) {
 	var recording, starts sync.WaitGroup
 	recording.Go(s.record)
 	for ctx.Err() == nil {
-		claim, probed := s.next()
-		var more bool
-		if claim.Limit > 0 {
+		claim := s.next()
+		more := claim.Limit == 0
+		if !more && !s.gate.isShut() {
 			jobs := s.claim(ctx, claim)
 			for _, job := range jobs {
 				starts.Go(func() { s.startOne(ctx, job) })
 			}
 			more = left(jobs, claim)
 		}
-		s.pause(ctx, more || claim.Limit == 0, probed)
+		s.pause(ctx, more)
 	}
 	starts.Wait()
 	close(s.results)
 	recording.Wait()
 }
 
-// next returns the limits of the next claim. After a failed start, one job probes whether Temporal starts workflows
-// again, so that the other jobs stay free for other workers. probed means that a probe has failed.
-func (s *jobStarts) next() (claim app.JobClaim, probed bool) {
+// next returns the limits of the next claim.
+func (s *jobStarts) next() app.JobClaim {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	claim = app.JobClaim{
+	return app.JobClaim{
 		Urgent: s.urgent, Limit: jobStarters - s.active, PerQueue: jobsPerQueue, Starting: maps.Clone(s.queues),
 		Lease: jobLease,
 	}
-	if s.failed > 0 {
-		claim.Limit = min(1, max(0, 1-s.active))
-	}
-	return claim, s.failed > 1
 }
 
 // claim claims jobs and counts them as starting.
@@ -141,40 +143,37 @@ func left(jobs []app.Job, claim app.JobClaim) bool {
 }
 
 // pause waits for a new job, for a second, or, if jobs are left, for free starters.
-func (s *jobStarts) pause(ctx context.Context, more, probed bool) {
-	wake, freed := s.wake, s.freed
-	switch {
-	case probed:
-		wake, freed = nil, nil
-	case !more:
+func (s *jobStarts) pause(ctx context.Context, more bool) {
+	freed := s.freed
+	if !more {
 		freed = nil
 	}
 	timer := time.NewTimer(idlePoll)
 	defer timer.Stop()
 	select {
 	case <-ctx.Done():
-	case <-wake:
+	case <-s.wake:
 	case <-freed:
 	case <-timer.C:
 	}
 }
 
 func (s *jobStarts) startOne(ctx context.Context, job app.Job) {
-	limited, cancel := context.WithTimeout(ctx, startTimeout)
-	defer cancel()
-	err := s.start(limited, job)
-	if err != nil && ctx.Err() == nil {
+	err := s.gate.start(ctx, func(ctx context.Context) error { return s.start(ctx, job) })
+	interrupted := errors.Is(err, errShut) || ctx.Err() != nil
+	failed := err != nil && !interrupted
+	if failed {
 		s.log.Error().Err(err).Str("job", string(job.ID)).Str("kind", string(job.Kind)).
 			Str("store", string(job.StoreID)).Msg("cannot start the workflow of a job; retrying")
 	}
-	s.results <- jobResult{job.ID, err}
+	s.results <- jobResult{job.ID, err, interrupted}
+	if failed {
+		sleep(ctx, jobRetryDelay, nil)
+	}
 	s.lock.Lock()
 	s.active--
 	if s.queues[job.Queue]--; s.queues[job.Queue] == 0 {
 		delete(s.queues, job.Queue)
-	}
-	if s.failed++; err == nil {
-		s.failed = 0
 	}
 	freed := s.active <= jobStarters/2
 	s.lock.Unlock()
@@ -186,11 +185,14 @@ func (s *jobStarts) startOne(ctx context.Context, job app.Job) {
 // record removes started jobs and releases the others. It records the results that are available together.
 func (s *jobStarts) record() {
 	for result := range s.results {
-		var started, failed []app.JobID
+		var started, failed, interrupted []app.JobID
 		for more := true; more; {
-			if result.err == nil {
+			switch {
+			case result.err == nil:
 				started = append(started, result.id)
-			} else {
+			case result.interrupted:
+				interrupted = append(interrupted, result.id)
+			default:
 				failed = append(failed, result.id)
 			}
 			select {
@@ -199,22 +201,32 @@ func (s *jobStarts) record() {
 				more = false
 			}
 		}
-		s.finish(started, failed)
+		s.finish(started)
+		s.release(s.now().Add(jobRetryDelay), failed)
+		s.release(s.now(), interrupted)
 	}
 }
 
-func (s *jobStarts) finish(started, failed []app.JobID) {
+func (s *jobStarts) finish(started []app.JobID) {
+	if len(started) == 0 {
+		return
+	}
 	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
 	defer cancel()
-	if len(started) > 0 {
-		if err := s.store.FinishJobs(ctx, started); err != nil {
-			s.log.Error().Err(err).Int("jobs", len(started)).
-				Msg("cannot record the starts of jobs; they will be repeated without effect")
-		}
+	if err := s.store.FinishJobs(ctx, started); err != nil {
+		s.log.Error().Err(err).Int("jobs", len(started)).
+			Msg("cannot record the starts of jobs; they will be repeated without effect")
 	}
-	if len(failed) > 0 {
-		if err := s.store.ReleaseJobs(ctx, s.now().Add(jobReleaseDelay), failed); err != nil {
-			s.log.Error().Err(err).Int("jobs", len(failed)).Msg("cannot release jobs; their lease will expire")
-		}
+}
+
+// release lets workers claim these jobs from until on.
+func (s *jobStarts) release(until time.Time, jobs []app.JobID) {
+	if len(jobs) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), startTimeout)
+	defer cancel()
+	if err := s.store.ReleaseJobs(ctx, until, jobs); err != nil {
+		s.log.Error().Err(err).Int("jobs", len(jobs)).Msg("cannot release jobs; their lease will expire")
 	}
 }

@@ -5,9 +5,11 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -22,7 +24,8 @@ type jobList struct {
 	sync.Mutex
 	waiting, claimed []app.Job
 	claims           []app.JobClaim
-	done             chan struct{} // closed when no job is left
+	released         []time.Duration // delays of the releases
+	done             chan struct{}   // closed when no job is left
 }
 
 func (l *jobList) ClaimJobs(_ context.Context, _ time.Time, claim app.JobClaim) (jobs []app.Job, _ error) {
@@ -52,9 +55,10 @@ func (l *jobList) FinishJobs(_ context.Context, ids []app.JobID) error {
 	return nil
 }
 
-func (l *jobList) ReleaseJobs(_ context.Context, _ time.Time, ids []app.JobID) error {
+func (l *jobList) ReleaseJobs(_ context.Context, until time.Time, ids []app.JobID) error {
 	l.Lock()
 	defer l.Unlock()
+	l.released = append(l.released, time.Until(until))
 	l.claimed = slices.DeleteFunc(l.claimed, func(j app.Job) bool {
 		released := slices.Contains(ids, j.ID)
 		if released {
@@ -79,7 +83,7 @@ func runJobs(t *testing.T, list *jobList, start func(context.Context, app.Job) e
 	list.done = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-list.done; cancel() }()
-	NewJobs(list, start, time.Now, zerolog.Nop()).Run(ctx)
+	NewJobs(list, start, NewGate(reachable, zerolog.Nop()), time.Now, zerolog.Nop()).Run(ctx)
 }
 
 // A job whose workflow could not be started is started again; other jobs are not.
@@ -145,43 +149,83 @@ func TestJobsLeftAfterAClaim(t *testing.T) {
 	}
 }
 
-// While Temporal starts no workflow, a worker holds one job of each urgency at a time, and gives it back.
-func TestJobsProbeWithoutTemporal(t *testing.T) {
+// A worker that cannot reach Temporal gives its jobs back immediately and claims none until a probe succeeds. Another
+// worker starts them.
+func TestJobsWithoutTemporal(t *testing.T) {
 	t.Parallel()
-	ids := make([]app.JobID, 100)
-	for i := range ids {
-		ids[i] = app.JobID(string(rune('a' + i)))
-	}
-	list := &jobList{waiting: mailJobs(ids...)}
-	ctx, cancel := context.WithCancel(t.Context())
-	failures := make(chan struct{})
-	jobs := NewJobs(list, func(ctx context.Context, _ app.Job) error {
-		select {
-		case failures <- struct{}{}:
-		case <-ctx.Done():
+	synctest.Test(t, func(t *testing.T) {
+		list := &jobList{done: make(chan struct{})}
+		for i := range 20 {
+			id := app.JobID(strconv.Itoa(i))
+			list.waiting = append(list.waiting, app.Job{ID: id, Queue: "web_1"}, app.Job{ID: "u" + id, Urgent: true})
 		}
-		return errors.New("Temporal is away")
-	}, time.Now, zerolog.Nop())
-	var running sync.WaitGroup
-	running.Go(func() { jobs.Run(ctx) })
-	for range jobsPerQueue + 2 { // the first claim, and two probes
-		<-failures
-		jobs.Wake()
-	}
-	cancel()
-	running.Wait()
-	if len(list.waiting) != len(ids) || len(list.claimed) > 0 {
-		t.Errorf("jobs that are not released: got %d, want 0", len(list.claimed))
-	}
-	limits := map[int]int{}
-	for _, claim := range list.claims {
-		if !claim.Urgent {
-			limits[claim.Limit]++
+		temporal := remote{away: func(ctx context.Context) error {
+			<-ctx.Done()
+			return ctx.Err()
+		}}
+		start := func(ctx context.Context, job app.Job) error {
+			return temporal.start(ctx, []app.Claim{{ID: app.DeliveryID(job.ID)}})
 		}
-	}
-	if limits[jobStarters] != 1 || limits[1] < 2 || len(limits) != 2 {
-		t.Errorf("claims by their limits: got %v, want 1 of %d jobs and then probes of 1", limits, jobStarters)
-	}
+		ctx, stop := context.WithCancel(t.Context())
+		gate := NewGate(temporal.probe, zerolog.Nop())
+		var running sync.WaitGroup
+		running.Go(func() { gate.Run(ctx) })
+		running.Go(func() { NewJobs(list, start, gate, time.Now, zerolog.Nop()).Run(ctx) })
+		time.Sleep(probeEvery + probeTimeout + ms)
+		synctest.Wait()
+		list.Lock()
+		if len(list.claimed) > 0 || len(list.waiting) != 40 || slices.Max(list.released) != 0 {
+			t.Errorf("after a failed probe: got %d claimed and %d waiting jobs, released after %v, want 40 that can be claimed",
+				len(list.claimed), len(list.waiting), list.released)
+		}
+		claims := len(list.claims)
+		list.Unlock()
+		time.Sleep(time.Minute)
+		list.Lock()
+		if n := len(list.claims) - claims; n > 0 {
+			t.Errorf("claims without Temporal within a minute: got %d, want none", n)
+		}
+		list.Unlock()
+		temporal.change(nil)
+		time.Sleep(probeSoon + ms)
+		<-list.done
+		stop()
+		running.Wait()
+		if n := len(temporal.started); n != 40 {
+			t.Errorf("starts after Temporal was reachable again: got %d, want 40", n)
+		}
+	})
+}
+
+// Starts that fail although Temporal works are repeated once a second, not without pause, and other jobs start.
+func TestJobsWithFailingStarts(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		list := &jobList{waiting: mailJobs("1", "2", "3", "4", "5", "6", "7", "8"), done: make(chan struct{})}
+		other := app.Job{ID: "other", Queue: "web_2"}
+		list.waiting = append(list.waiting, other)
+		failures, started := 0, 0
+		ctx, stop := context.WithCancel(t.Context())
+		jobs := NewJobs(list, func(_ context.Context, job app.Job) error {
+			list.Lock()
+			defer list.Unlock()
+			if job.Queue == other.Queue {
+				started++
+				return nil
+			}
+			failures++
+			return errors.New("the input is too large")
+		}, NewGate(reachable, zerolog.Nop()), time.Now, zerolog.Nop())
+		var running sync.WaitGroup
+		running.Go(func() { jobs.Run(ctx) })
+		time.Sleep(10*time.Second + ms)
+		stop()
+		running.Wait()
+		if failures < 10*jobsPerQueue || failures > 11*jobsPerQueue || started != 1 {
+			t.Errorf("got %d failures within ten seconds and %d starts of the other job, want %d at a time and 1",
+				failures, started, jobsPerQueue)
+		}
+	})
 }
 
 // The activities of a job have the website as fairness key, those of urgent jobs another key of the website.

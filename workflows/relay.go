@@ -44,7 +44,7 @@ const (
 type Relay struct {
 	store  RelayStore
 	start  func(ctx context.Context, claims []app.Claim) error
-	probe  func(ctx context.Context) error
+	gate   *Gate
 	listen func(ctx context.Context, wake func()) error
 	limits app.ClaimLimits
 	now    func() time.Time
@@ -53,14 +53,14 @@ type Relay struct {
 }
 
 // NewRelay returns a relay. start starts the workflow of one claim, or of the claims of one burst; it must be
-// idempotent. While probe returns an error, or after a start failed because Temporal cannot be reached, the relay
-// releases its claims and claims nothing. listen blocks and calls wake whenever there may be work. limits.Batch and
-// limits.SlowBatch are the maximum numbers of claims that wait for a starter.
+// idempotent. While gate is shut, the relay releases its claims and claims nothing. listen blocks and calls wake
+// whenever there may be work. limits.Batch and limits.SlowBatch are the maximum numbers of claims that wait for a
+// starter.
 func NewRelay(
-	store RelayStore, start func(context.Context, []app.Claim) error, probe func(context.Context) error,
+	store RelayStore, start func(context.Context, []app.Claim) error, gate *Gate,
 	listen func(context.Context, func()) error, limits app.ClaimLimits, now func() time.Time, log zerolog.Logger,
 ) *Relay {
-	return &Relay{store, start, probe, listen, limits, now, log, make(chan struct{}, 1)}
+	return &Relay{store, start, gate, listen, limits, now, log, make(chan struct{}, 1)}
 }
 
 // Wake makes the relay look for work immediately.
@@ -85,8 +85,8 @@ func (r *Relay) Run(ctx context.Context) {
 		dispatched: make(chan struct{}, 1), pacing: startPacing(r.now()),
 	}
 	onHalfEmpty := func() { notify(run.freed) }
-	run.gate = newGate(draining, r.probe, onHalfEmpty, r.log)
-	start := func(claims []app.Claim) error { return run.startOne(run.gate.current(), claims) }
+	r.gate.whenOpen(onHalfEmpty)
+	start := func(claims []app.Claim) error { return run.startOne(draining, claims) }
 	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, run.drop, onHalfEmpty, r.now)
 	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, run.drop, onHalfEmpty, r.now)
 
@@ -95,7 +95,6 @@ func (r *Relay) Run(ctx context.Context) {
 	defer stopListening()
 	var background, marking sync.WaitGroup
 	background.Go(func() { r.keepListening(listening) })
-	background.Go(func() { run.gate.run(ctx, draining) })
 	background.Go(func() { run.dispatchLoop(ctx) })
 	marking.Go(run.marker)
 	run.loop(ctx)
@@ -128,7 +127,6 @@ type relayRun struct {
 	*Relay
 
 	healthy, others *starters
-	gate            *gate
 	results         chan startResult
 	freed           chan struct{} // receives when starters can take a large batch, and when the gate opens
 	dispatched      chan struct{} // receives when deliveries may be queued
@@ -265,22 +263,13 @@ func (r *relayRun) drop(units [][]app.Claim) {
 	}
 }
 
-// startOne starts one workflow. It fails immediately if ctx, of the gate, is done.
+// startOne starts one workflow. It fails immediately if ctx is done or the gate is shut.
 func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
-	err := context.Cause(ctx)
+	err := ctx.Err()
 	if err == nil {
-		limited, cancel := context.WithTimeout(ctx, startTimeout)
-		defer cancel()
-		err = r.start(limited, claims)
+		err = r.gate.start(ctx, func(ctx context.Context) error { return r.start(ctx, claims) })
 	}
-	switch {
-	case err == nil:
-	case context.Cause(ctx) != nil:
-		err = context.Cause(ctx)
-	case withoutTemporal(err):
-		r.gate.close(err)
-		err = errShut
-	default:
+	if err != nil && !errors.Is(err, errShut) && ctx.Err() == nil {
 		first := claims[0]
 		r.log.Error().Err(err).Str("delivery", string(first.ID)).Str("event", string(first.EventID)).
 			Str("store", string(first.StoreID)).Str("burst", string(first.BurstID)).Int("deliveries", len(claims)).

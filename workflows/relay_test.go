@@ -136,7 +136,7 @@ func (r *relayTest) run(t *testing.T, test func()) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := zerolog.New(zerolog.SyncWriter(&r.log))
-		r.Relay = NewRelay(r.queue, r.start, reachable, silent, testLimits, time.Now, log)
+		r.Relay = NewRelay(r.queue, r.start, NewGate(reachable, log), silent, testLimits, time.Now, log)
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { r.Run(ctx) })

@@ -102,16 +102,17 @@ func startersOf(
 	config Config, db *persistence.DB, deliveries *workflows.Client, metrics prometheus.Registerer,
 	log zerolog.Logger,
 ) func(ctx context.Context) {
-	jobs := workflows.NewJobs(db, deliveries.StartJob, time.Now, log)
+	gate := workflows.NewGate(probeOf(deliveries.Ready, db.PoolStats), log)
+	jobs := workflows.NewJobs(db, deliveries.StartJob, gate, time.Now, log)
 	listen := func(ctx context.Context, wake func()) error {
 		return db.Listen(ctx, wake, jobs.Wake)
 	}
 	limits := config.Burst.limit(delivery.DefaultPolicy().Claim)
-	probe := probeOf(deliveries.Ready, db.PoolStats)
-	relay := workflows.NewRelay(db, deliveries.StartClaims, probe, listen, limits, time.Now, log)
+	relay := workflows.NewRelay(db, deliveries.StartClaims, gate, listen, limits, time.Now, log)
 	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
 	return func(ctx context.Context) {
 		var starting sync.WaitGroup
+		starting.Go(func() { gate.Run(ctx) })
 		starting.Go(func() { jobs.Run(ctx) })
 		starting.Go(func() { reconciler.Run(ctx) })
 		relay.Run(ctx)
