@@ -99,7 +99,7 @@ func (p *progress) text() string {
 	took := p.took()
 	switch compiled, needed := len(p.compiled), len(p.needed); {
 	case compiled+p.modules == 0:
-		return fmt.Sprintf("Linking the program, %s", took)
+		return fmt.Sprintf("Building the program, %s", took) // go prints nothing while it reads packages and links
 	case compiled == 0:
 		return fmt.Sprintf("Downloading modules: %d, %s: %s", p.modules, took, p.latest)
 	case needed == 0:

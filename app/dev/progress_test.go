@@ -79,7 +79,7 @@ func TestProgressOnTerminal(t *testing.T) {
 	p.draw()
 	p.end()
 	line := eraseLine + "Compiling packages: 1, 2s: example.test/" + strings.Repeat("x", columns-41) + "…"
-	want := eraseLine + "Linking the program, 2s" + line + eraseLine + "warning: x\n" + line +
+	want := eraseLine + "Building the program, 2s" + line + eraseLine + "warning: x\n" + line +
 		eraseLine + "Compiled packages: 1 in 2s.\n"
 	if got := out.String(); got != want {
 		t.Errorf("got\n%q, want\n%q", got, want)
