@@ -84,6 +84,7 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) error {
 		StaticSummary:            fmt.Sprintf("%s for %s", job.Kind, job.Subject),
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		Priority:                 in.priority(),
 		TypedSearchAttributes:    temporal.NewSearchAttributes(attributeStore.ValueSet(string(job.StoreID))),
 	}
 	switch job.Kind {
@@ -91,6 +92,7 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) error {
 		_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, signalWatch, nil, options, string(job.Kind), in)
 		return err
 	}
+	options.EnableEagerStart = true
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, string(job.Kind), in)
 	return err
 }

@@ -258,3 +258,19 @@ func TestJobActivitiesTakeTurns(t *testing.T) {
 		}
 	}
 }
+
+// The workflow tasks of a job take turns as its activities do.
+func TestJobsTakeTurns(t *testing.T) {
+	t.Parallel()
+	temporal := &server{}
+	starter := NewClient(temporal, Policy{}, JobPolicy{})
+	for kind, want := range map[app.JobKind]string{app.JobMail: "web_1/urgent", app.JobSoldOut: "web_1"} {
+		job := app.Job{StoreID: "sto_1", Queue: "web_1", Kind: kind, Urgent: kind == app.JobMail}
+		if err := starter.StartJob(t.Context(), job); err != nil {
+			t.Fatal(err)
+		}
+		if got := temporal.options.Priority.FairnessKey; got != want {
+			t.Errorf("%s: got fairness key %q, want %q", kind, got, want)
+		}
+	}
+}

@@ -34,14 +34,16 @@ type server struct {
 func (s *server) ExecuteWorkflow(
 	_ context.Context, o client.StartWorkflowOptions, _ any, args ...any,
 ) (client.WorkflowRun, error) {
-	s.options, s.input = o, args[0].(DeliveryInput)
+	s.options = o
+	s.input, _ = args[0].(DeliveryInput)
 	return nil, s.err
 }
 
 func (s *server) SignalWithStartWorkflow(
 	_ context.Context, _, _ string, signal any, o client.StartWorkflowOptions, _ any, args ...any,
 ) (client.WorkflowRun, error) {
-	s.signal, s.options, s.input = signal, o, args[0].(DeliveryInput)
+	s.signal, s.options = signal, o
+	s.input, _ = args[0].(DeliveryInput)
 	return nil, s.err
 }
 
