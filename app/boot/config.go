@@ -255,16 +255,17 @@ func (c *Config) minConnections() int {
 	return pg.MinConns
 }
 
-// pools returns the pools of the process. In a process with both parts, each part has a half of the connections.
-func (c *Config) pools() []pg.Pool {
-	switch c.parts {
+// pools returns the pools of each part of the process. In a process with both parts, each has a half of the
+// connections.
+func (c *Config) pools() map[Part][]pg.Pool {
+	switch conns := c.DatabaseConnections; c.parts {
 	case API:
-		return pg.ServePools(c.DatabaseConnections)
+		return map[Part][]pg.Pool{API: pg.ServePools(conns)}
 	case Worker:
-		return pg.WorkerPools(c.DatabaseConnections)
+		return map[Part][]pg.Pool{Worker: pg.WorkerPools(conns)}
+	default:
+		return map[Part][]pg.Pool{API: pg.ServePools(conns / 2), Worker: pg.WorkerPools(conns / 2)}
 	}
-	half := c.DatabaseConnections / 2
-	return append(pg.ServePools(half), pg.WorkerPools(half)...)
 }
 
 // checkDurations checks the sign of all durations.

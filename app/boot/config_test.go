@@ -298,8 +298,10 @@ func TestDatabaseConnections(t *testing.T) {
 			t.Fatal(err)
 		}
 		sum := 0
-		for _, pool := range config.pools() {
-			sum += pool.Conns
+		for _, pools := range config.pools() {
+			for _, pool := range pools {
+				sum += pool.Conns
+			}
 		}
 		if sum != 24 {
 			t.Errorf("connections of all pools of part %d: got %d, want 24", parts, sum)

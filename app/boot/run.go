@@ -32,11 +32,11 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	}
 	defer stopTracing()
 	metrics := newMetrics()
-	db, err := openDatabase(config, metrics)
+	databases, err := openDatabases(config, metrics)
 	if err != nil {
 		return err
 	}
-	defer db.Close()
+	defer databases.Close()
 	if config.temporal.MetricsHandler, err = temporalMetrics(metrics); err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			handler.Close()
 		}
 	}()
-	health := &health{checks: []func(context.Context) error{db.Ping}}
+	health := &health{checks: []func(context.Context) error{databases.Ping}}
 	group.Go(func() error {
 		defer stopServing()
 		<-ctx.Done()
@@ -68,11 +68,11 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	if err := listen(serving, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, admin, log); err != nil {
 		return err
 	}
-	if err := admit(ctx, db, log); err != nil {
+	if err := admit(ctx, databases.one(), log); err != nil {
 		return err
 	}
 	if config.parts&Worker != 0 {
-		if err := startWorker(ctx, group, config, db, metrics, health, log); err != nil {
+		if err := startWorker(ctx, group, config, databases[Worker], metrics, health, log); err != nil {
 			return err
 		}
 	}
@@ -82,7 +82,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 			return err
 		}
 		defer temporal.Close()
-		handler = newAPI(serving, group, config, db, temporal, metrics, log)
+		handler = newAPI(serving, group, config, databases[API], temporal, metrics, log)
 		draining := drain(ctx, handler)
 		if err := listen(serving, group, "COMANDA_LISTEN", config.Listen, config.certificate, draining, log); err != nil {
 			return err
@@ -96,19 +96,6 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		ready()
 	}
 	return ignoreCancelled(group.Wait())
-}
-
-// openDatabase returns the database of a process, which connects at its first use, and registers its metrics.
-func openDatabase(config Config, metrics prometheus.Registerer) (*persistence.DB, error) {
-	db, err := persistence.Open(persistence.Config{
-		URL: config.DatabaseURL.Reveal(), Pools: config.pools(), Sealer: config.keyring.Sealer(),
-		Mails: config.smtp != nil, PlanWindow: config.PlanWindow, Ended: countEnded(metrics),
-	})
-	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL: %w", err)
-	}
-	metrics.MustRegister(api.NewBacklog(db.Backlog, time.Now), poolMetrics(db.PoolStats))
-	return db, nil
 }
 
 // newAPI returns the handler of the API. Streams end when ctx is done.

@@ -149,3 +149,24 @@ func TestStoppingAPIDrains(t *testing.T) {
 		t.Error("the API still accepts connections at its end")
 	}
 }
+
+// The parts of one process have separate pools: steps of jobs have the limits of a worker, not those of requests.
+func TestPartsHaveSeparatePools(t *testing.T) {
+	t.Parallel()
+	config, err := Load(with("DATABASE_URL", persistencetest.New(t).URL), API|Worker)
+	if err != nil {
+		t.Fatal(err)
+	}
+	all, err := openDatabases(config, newMetrics())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer all.Close()
+	for part, want := range map[Part]string{API: "10s", Worker: "1min"} {
+		var got string
+		err := all[part].System().QueryRowContext(t.Context(), "SHOW statement_timeout").Scan(&got)
+		if err != nil || got != want {
+			t.Errorf("statement_timeout of part %d: got %s, error %v, want %s", part, got, err, want)
+		}
+	}
+}

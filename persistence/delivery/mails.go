@@ -127,7 +127,7 @@ func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duratio
 	id app.MailID,
 ) (app.Mail, error) {
 	var mail app.Mail
-	err := q.attempts.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+	err := q.deadlines.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row mailRow
 		err := tx.NewRaw(`SELECT kind, status, reason, subject, coalesce(recipient, '') AS recipient, details,
 				secret, lease_until
@@ -298,7 +298,7 @@ func loadWebhookMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mail
 func (q *Queue) EndMail(ctx context.Context, now time.Time, store app.StoreID, id app.MailID, status app.MailStatus,
 	reason string,
 ) error {
-	return q.attempts.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+	return q.deadlines.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		return endMail(ctx, tx, now, store, id, status, reason)
 	})
 }

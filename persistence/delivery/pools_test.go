@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -12,8 +13,8 @@ import (
 )
 
 // Steps of bulk replays that occupy all connections of the jobs stop neither dispatch nor claim, load and record, nor
-// the mails of other tenants.
-func TestSlowJobsStopNeitherDeliveriesNorMails(t *testing.T) {
+// the mails and the deadlines of other tenants.
+func TestSlowJobsStopNeitherDeliveriesNorDeadlines(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -33,23 +34,24 @@ func TestSlowJobsStopNeitherDeliveriesNorMails(t *testing.T) {
 	must(t, err)
 	_, err = blocker.ExecContext(t.Context(), "SELECT FROM replays FOR UPDATE")
 	must(t, err)
-	const steps = 16
+	const steps = 32
 	ended := make(chan error, steps)
-	for range steps {
+	for range steps / 2 {
 		go func() {
 			_, err := worker.ContinueBulkReplay(t.Context(), later, store, replay, 1)
 			ended <- err
 		}()
+		go func() {
+			_, err := worker.CancelBulkReplay(t.Context(), later, store, replay, app.ReasonCancelled)
+			ended <- err
+		}()
 	}
-	jobs := func() (stats pg.PoolStats) {
-		for _, stats = range worker.PoolStats() {
-			if stats.Purpose == pg.Jobs && stats.Role == pg.RoleSystem {
-				break
-			}
-		}
-		return stats
+	occupied := func() bool {
+		return !slices.ContainsFunc(worker.PoolStats(), func(s pg.PoolStats) bool {
+			return s.Purpose == pg.Jobs && (s.InUse < s.Conns || s.Waiting == 0)
+		})
 	}
-	for stats := jobs(); stats.InUse < stats.Conns || stats.Waiting == 0; stats = jobs() {
+	for !occupied() {
 		time.Sleep(time.Millisecond)
 	}
 
@@ -74,6 +76,13 @@ func TestSlowJobsStopNeitherDeliveriesNorMails(t *testing.T) {
 	_, err = worker.ClaimMail(t.Context(), later, lease, neighbour.Stores[0], mail)
 	must(t, err)
 	must(t, worker.EndMail(t.Context(), later, neighbour.Stores[0], mail, app.MailSent, ""))
+	tick, err := worker.TickAcceptance(t.Context(), later, neighbour.Stores[0], "ord_unknown")
+	if err != nil || tick.State != app.AcceptanceUnknown {
+		t.Errorf("deadline beside %d steps of bulk replays: got %v, error %v", steps, tick, err)
+	}
+	_, err = worker.EndSoldOut(t.Context(), later, neighbour.Stores[0], "prd_unknown")
+	must(t, err)
+	must(t, worker.Ping(t.Context()))
 	must(t, blocker.Rollback())
 	for range steps {
 		<-ended

@@ -29,7 +29,7 @@ type Queue struct {
 	mails  bool
 	policy Policy
 
-	relay, dispatch, attempts *pg.DB // with the pools of these purposes
+	relay, dispatch, attempts, deadlines *pg.DB // with the pools of these purposes
 
 	session atomic.Int32 // relay of this process, see relayLocks; 0 = none
 
@@ -53,6 +53,7 @@ func New(db *pg.DB, config Config) *Queue {
 		pg: db, sealer: config.Sealer, mails: config.Mails, policy: config.Policy, planWindow: config.PlanWindow,
 		ended: config.Ended,
 		relay: db.For(pg.Relay), dispatch: db.For(pg.Dispatch), attempts: db.For(pg.Attempts),
+		deadlines: db.For(pg.Deadlines),
 	}
 	if q.planWindow == 0 {
 		q.planWindow = app.DefaultPlanWindow

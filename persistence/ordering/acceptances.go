@@ -64,7 +64,7 @@ func (db *DB) TickAcceptance(
 ) (app.AcceptanceTick, error) {
 	now = app.At(now).Time
 	var tick app.AcceptanceTick
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err := db.deadlines.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		order, items, err := lockOrder(ctx, tx, store, id)
 		if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
 			tick = app.AcceptanceTick{State: app.AcceptanceUnknown}

@@ -8,9 +8,11 @@ import (
 
 // DB has the methods of this package.
 type DB struct {
-	pg    *pg.DB
-	queue *delivery.Queue
+	pg, deadlines *pg.DB // deadlines has the pools of this purpose
+	queue         *delivery.Queue
 }
 
 // New returns the methods for a database.
-func New(db *pg.DB, queue *delivery.Queue) *DB { return &DB{pg: db, queue: queue} }
+func New(db *pg.DB, queue *delivery.Queue) *DB {
+	return &DB{pg: db, deadlines: db.For(pg.Deadlines), queue: queue}
+}

@@ -128,7 +128,7 @@ func (db *DB) EndSoldOut(
 	ctx context.Context, now time.Time, store app.StoreID, id app.ProductID,
 ) (wait time.Duration, err error) {
 	now = app.At(now).Time
-	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	err = db.deadlines.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		wait = 0
 		before, err := lockProduct(ctx, tx, now, store, id, 0)
 		if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {

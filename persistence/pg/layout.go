@@ -11,8 +11,9 @@ const (
 	Lookups    Purpose = "lookups"    // before an operation: credential, session and limits of requests
 	Relay      Purpose = "relay"      // claims, takeover and repair of deliveries
 	Dispatch   Purpose = "dispatch"   // of events
-	Attempts   Purpose = "attempts"   // to load and to record them; mails, too
+	Attempts   Purpose = "attempts"   // to load and to record them
 	Jobs       Purpose = "jobs"       // steps that may take long
+	Deadlines  Purpose = "deadlines"  // short steps for which people wait: acceptance, sold-out products and mails
 )
 
 // Pool is the configuration of one pool.
@@ -27,7 +28,7 @@ type Pool struct {
 	Wait      time.Duration // for a wait for a connection
 }
 
-// MinConns is the minimum number of connections of a process. It gives each pool of [WorkerPools] at least one.
+// MinConns is the minimum number of connections of a process.
 const MinConns = 12
 
 // share is the part of a process's connections that a small pool gets: 1/share.
@@ -40,6 +41,8 @@ const (
 	relayStatement    = 5 * time.Second // half of a lease
 	attemptsStatement = 10 * time.Second
 	jobsStatement     = time.Minute // for steps of retention, bulk replays and erasure
+	deadlineStatement = 5 * time.Second
+	deadlineLock      = time.Second // a store whose rows are locked must not occupy the connections
 
 	requestWait = 3 * time.Second
 	workerWait  = 5 * time.Second // then the relay or Temporal repeats the call
@@ -58,15 +61,19 @@ func ServePools(conns int) []Pool {
 	}
 }
 
-// WorkerPools returns the pools of a worker, with conns connections in total, at least [MinConns]. The two pools of the
-// jobs share one part, because a connection has one role.
+// WorkerPools returns the pools of a worker, with conns connections in total, at least [MinConns]. The pools of jobs
+// and deadlines share one part. They are four, because a connection has one role, and each has at least one connection.
 func WorkerPools(conns int) []Pool {
 	small := conns / share
+	jobs := max(small, 4)
+	long := jobs / 2
 	return []Pool{
-		{RoleApp, Jobs, small / 2, jobsStatement, 0, workerWait},
-		{RoleSystem, Jobs, small - small/2, jobsStatement, 0, workerWait},
+		{RoleApp, Jobs, long / 2, jobsStatement, 0, workerWait},
+		{RoleSystem, Jobs, long - long/2, jobsStatement, 0, workerWait},
+		{RoleApp, Deadlines, (jobs - long) / 2, deadlineStatement, deadlineLock, workerWait},
+		{RoleSystem, Deadlines, jobs - long - (jobs-long)/2, deadlineStatement, deadlineLock, workerWait},
 		{RoleSystem, Relay, small, relayStatement, 0, workerWait},
 		{RoleSystem, Dispatch, small, relayStatement, 0, workerWait},
-		{RoleSystem, Attempts, conns - 3*small, attemptsStatement, 0, workerWait},
+		{RoleSystem, Attempts, conns - 2*small - jobs, attemptsStatement, 0, workerWait},
 	}
 }

@@ -57,6 +57,8 @@ func TestLimitsOfPools(t *testing.T) {
 		"attempts":                  {worker.For(pg.Attempts).System(), "comanda_system 10s 0"},
 		"jobs of a store":           {worker.App(), "comanda_app 1min 0"},
 		"jobs":                      {worker.System(), "comanda_system 1min 0"},
+		"deadlines of a store":      {worker.For(pg.Deadlines).App(), "comanda_app 5s 1s"},
+		"deadlines":                 {worker.For(pg.Deadlines).System(), "comanda_system 5s 1s"},
 		"a purpose without a pool":  {serve.For(pg.Relay).System(), "comanda_system 10s 2s"},
 		"a command about all":       {command.System(), "comanda_system 0 0"},
 		"a command about one store": {command.App(), "comanda_app 0 0"},

@@ -130,6 +130,6 @@ func (db *DB) System() *bun.DB { return db.system }
 
 // Ping returns UNAVAILABLE if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error {
-	_, err := db.For(Lookups).system.ExecContext(ctx, "SELECT 1")
+	_, err := db.For(Lookups).For(Deadlines).system.ExecContext(ctx, "SELECT 1")
 	return Classify(err)
 }
