@@ -50,11 +50,12 @@ var imports = map[string]struct{ may, because string }{
 	"app/cmd/comanda": {
 		"activities app app/boot app/listen app/trigger app/webhook", "it only calls boot, listen and trigger",
 	},
-	"app/webhook": {"", "receivers import it without the rest of Comanda"},
-	"app/otp":     {"app", "it computes codes with a library, and app depends on none"},
-	"app/listen":  {"api/client/comanda app/webhook", "it is a receiver and a client like any other"},
-	"app/trigger": {"", "it is a client of the API like any other"},
-	"docs":        {"", "it tests the documents"},
+	"app/webhook":  {"", "receivers import it without the rest of Comanda"},
+	"app/otp":      {"app", "it computes codes with a library, and app depends on none"},
+	"app/freeport": {"", "tests of all packages use it"},
+	"app/listen":   {"api/client/comanda app/webhook", "it is a receiver and a client like any other"},
+	"app/trigger":  {"", "it is a client of the API like any other"},
+	"docs":         {"", "it tests the documents"},
 }
 
 // foreign lists prefixes of import paths that a package must not depend on, directly or indirectly.

@@ -11,18 +11,18 @@ import (
 
 	"github.com/rs/zerolog"
 
+	"github.com/comanda-dev/comanda/app/freeport"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
 // unusedAddress returns a local address on which a process of the test can listen.
 func unusedAddress(t *testing.T) string {
 	t.Helper()
-	listener, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer listener.Close()
-	return listener.Addr().String()
+	return address
 }
 
 // nobody is an address on which no process listens: the kernel gives its port to no program that asks for any port.

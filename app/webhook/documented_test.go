@@ -16,6 +16,7 @@ import (
 
 	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/freeport"
 )
 
 // snippet returns the code block of a language in docs/integrate.md#receive-webhooks.
@@ -56,15 +57,17 @@ type process struct {
 // start runs a receiver until the test ends. It waits until the receiver accepts connections or has exited.
 func start(t *testing.T, command []string, secret string) *process {
 	t.Helper()
-	free, err := new(net.ListenConfig).Listen(t.Context(), "tcp", "127.0.0.1:0")
+	address, err := freeport.Address()
 	if err != nil {
 		t.Fatal(err)
 	}
-	address := free.Addr().(*net.TCPAddr)
-	free.Close()
-	p := &process{url: "http://" + address.String() + "/hook", exited: make(chan error, 1)}
+	_, port, err := net.SplitHostPort(address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p := &process{url: "http://" + address + "/hook", exited: make(chan error, 1)}
 	cmd := exec.Command(command[0], command[1:]...)
-	cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+secret, fmt.Sprintf("PORT=%d", address.Port))
+	cmd.Env = append(os.Environ(), "WEBHOOK_SECRET="+secret, "PORT="+port)
 	cmd.Stdout, cmd.Stderr = &p.output, &p.output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
@@ -83,7 +86,7 @@ func start(t *testing.T, command []string, secret string) *process {
 		case <-gone:
 			return p
 		case <-tick:
-			if connection, err := net.Dial("tcp", address.String()); err == nil {
+			if connection, err := net.Dial("tcp", address); err == nil {
 				connection.Close()
 				return p
 			}

@@ -25,6 +25,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/demo"
 	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/app/freeport"
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
@@ -194,7 +195,7 @@ type server struct {
 
 func (w *world) serve(t testing.TB, ctx context.Context, settings map[string]string) *server {
 	t.Helper()
-	address, err := harness.FreeAddress()
+	address, err := freeport.Address()
 	must(t, err)
 	all := map[string]string{
 		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address,

@@ -16,7 +16,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
-	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/app/freeport"
 )
 
 // TestGoClient uses the Go client with the service: an owner with a session creates an API key, with which the program
@@ -111,7 +111,7 @@ func runDocumented(t *testing.T, key string) string {
 		t.Fatalf("%v\n%s", err, out)
 	}
 
-	address, err := harness.FreeAddress()
+	address, err := freeport.Address()
 	must(t, err)
 	proxy := httptest.NewUnstartedServer(httputil.NewSingleHostReverseProxy(&url.URL{Scheme: "http", Host: address}))
 	proxy.TLS = &tls.Config{Certificates: []tls.Certificate{worldOf(t).tls}}

@@ -16,6 +16,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/app/freeport"
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
@@ -129,10 +130,10 @@ func (f *fragileWorld) postmaster() int {
 	return pid
 }
 
-// freePorts returns the first of n consecutive free ports.
+// freePorts returns the first of n consecutive free ports, which no other server takes while theirs is down.
 func freePorts(t *testing.T, n int) int {
 	t.Helper()
-	port, err := harness.FreePorts(n)
+	port, err := freeport.Ports(n)
 	must(t, err)
 	return port
 }

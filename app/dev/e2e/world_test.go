@@ -22,6 +22,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/app/freeport"
 	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
@@ -220,7 +221,7 @@ func (w *world) connect() error {
 
 // serve starts an API on a free port and returns its URL.
 func (w *world) serve(ctx context.Context, settings map[string]string) (*harness.Process, string, error) {
-	address, err := harness.FreeAddress()
+	address, err := freeport.Address()
 	if err != nil {
 		return nil, "", err
 	}

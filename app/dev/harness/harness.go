@@ -17,6 +17,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/comanda-dev/comanda/app/freeport"
 )
 
 // Programs are the paths of the built programs.
@@ -126,7 +128,7 @@ func (p Programs) StartComanda(
 	ctx context.Context, infra *Infra, part string, settings map[string]string,
 ) (*Process, error) {
 	env := maps.Clone(infra.Ready.Env)
-	admin, err := FreeAddress()
+	admin, err := freeport.Address()
 	if err != nil {
 		return nil, err
 	}

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/comanda-dev/comanda/app/dev/flags"
+	"github.com/comanda-dev/comanda/app/freeport"
 )
 
 // use is the purpose of a port. The ports follow --port in the order of these constants.
@@ -36,20 +37,24 @@ func (u use) String() string {
 }
 
 // ports are the ports of one run. A listener holds each port until its server takes it over, so that two runs that
-// start concurrently cannot choose the same port.
+// start concurrently with --port cannot use the same port.
 type ports struct {
 	numbers [portCount]int
 	held    [portCount]net.Listener
 }
 
-// reservePorts holds the ports of the given uses: consecutive ports starting with first, or free ports if first is 0.
+// reservePorts holds the ports of the given uses. The ports start with first, or with a free port if first is 0.
 func reservePorts(ctx context.Context, first int, uses ...use) (*ports, error) {
 	var config net.ListenConfig
 	p := &ports{}
-	for u := range portCount {
-		if first != 0 {
-			p.numbers[u] = first + int(u)
+	if first == 0 {
+		var err error
+		if first, err = freeport.Ports(int(portCount)); err != nil {
+			return nil, err
 		}
+	}
+	for u := range portCount {
+		p.numbers[u] = first + int(u)
 	}
 	for _, u := range uses {
 		listener, err := config.Listen(ctx, "tcp", p.address(u))
@@ -57,7 +62,7 @@ func reservePorts(ctx context.Context, first int, uses ...use) (*ports, error) {
 			p.release()
 			return nil, fmt.Errorf("port %d for %v is in use; choose other ports with --port", p.numbers[u], u)
 		}
-		p.held[u], p.numbers[u] = listener, listener.Addr().(*net.TCPAddr).Port
+		p.held[u] = listener
 	}
 	return p, nil
 }

@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"io"
-	"net"
 	"slices"
 	"testing"
 	"time"
@@ -18,6 +17,8 @@ import (
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/app/freeport"
 )
 
 const (
@@ -147,16 +148,11 @@ func startServer(t *testing.T) client.Client {
 
 func freePorts(t *testing.T) Ports {
 	t.Helper()
-	var p Ports
-	for _, port := range []*int{&p.Frontend, &p.History, &p.Matching, &p.Worker} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer listener.Close() // at the end, so that all ports differ
-		*port = listener.Addr().(*net.TCPAddr).Port
+	first, err := freeport.Ports(4)
+	if err != nil {
+		t.Fatal(err)
 	}
-	return p
+	return Ports{Frontend: first, History: first + 1, Matching: first + 2, Worker: first + 3}
 }
 
 // runWorker runs a worker until the end of the test.

@@ -25,18 +25,12 @@ func TestPortTaken(t *testing.T) {
 	t.Parallel()
 	o := Options{Namespace: "default", Retention: 24 * time.Hour, Log: io.Discard}
 	o.StoreURL, o.VisibilityURL = databases(t)
-	for _, port := range []*int{&o.Ports.Frontend, &o.Ports.History, &o.Ports.Matching, &o.Ports.Worker} {
-		listener, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			t.Fatal(err)
-		}
-		*port = listener.Addr().(*net.TCPAddr).Port
-		if port == &o.Ports.Matching {
-			t.Cleanup(func() { listener.Close() })
-		} else {
-			listener.Close()
-		}
+	o.Ports = freePorts(t)
+	listener, err := net.Listen("tcp", address(o.Ports.Matching))
+	if err != nil {
+		t.Fatal(err)
 	}
+	defer listener.Close()
 	server, err := Start(t.Context(), o)
 	if err == nil {
 		t.Fatal("the server started", server.Stop(t.Context()))
