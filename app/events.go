@@ -68,9 +68,9 @@ const (
 )
 
 // positionBits is the number of bits of a position that count the events of one millisecond.
-const positionBits = 20
+const positionBits = 11
 
-// FirstPosition returns the first position of the millisecond of at.
+// FirstPosition returns the first position of the millisecond of at. It is less than 2^53.
 func FirstPosition(at time.Time) int64 {
 	return min(max(at.UnixMilli(), 0), 1<<42-1) << positionBits
 }

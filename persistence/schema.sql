@@ -688,6 +688,7 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON orders TO comanda_app, comanda_system;
 
 CREATE TABLE outbox (
     id text NOT NULL,
+    number bigint NOT NULL GENERATED ALWAYS AS IDENTITY,
     store_id text NOT NULL,
     type text NOT NULL,
     subject text NOT NULL DEFAULT ''::text,
@@ -1133,10 +1134,11 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON subscriptions TO comanda_app, comanda_sy
 CREATE TABLE undispatched (
     queue text NOT NULL,
     store_id text NOT NULL,
+    number bigint NOT NULL,
     event_id text NOT NULL,
     type text NOT NULL,
     occurred_at timestamp with time zone NOT NULL,
-    CONSTRAINT undispatched_pkey PRIMARY KEY (queue, store_id, event_id)
+    CONSTRAINT undispatched_pkey PRIMARY KEY (queue, store_id, number)
 );
 ALTER TABLE undispatched ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON undispatched TO comanda_system USING (true);
@@ -1212,6 +1214,8 @@ GRANT INSERT, SELECT, UPDATE ON websites TO comanda_system;
 CREATE SEQUENCE bun_migration_locks_id_seq;
 
 CREATE SEQUENCE bun_migrations_id_seq;
+
+CREATE SEQUENCE outbox_number_seq;
 
 CREATE VIEW plan_queues WITH (security_invoker=true) AS
  SELECT s.id AS store_id,
@@ -1422,7 +1426,7 @@ CREATE FUNCTION event_position(at timestamp with time zone)
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-    SELECT (extract(epoch FROM at) * 1000)::bigint << 20
+    SELECT (extract(epoch FROM at) * 1000)::bigint << 11
 $function$;
 
 CREATE PROCEDURE fence(IN tenant_table regclass, IN store_column name)

@@ -27,10 +27,10 @@ func TestBacklog(t *testing.T) {
 	if diff := cmp.Diff(app.Backlog{}, backlog()); diff != "" {
 		t.Errorf("backlog of empty tables (-want +got): %s", diff)
 	}
-	seed(t, db, `INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at) VALUES
-		('web_1', 't', 'evt_3', 'order.created', '2026-03-14 12:20Z'),
-		('web_2', 's', 'evt_2', 'order.created', '2026-03-14 12:10Z'),
-		('web_2', 's', 'evt_4', 'order.created', '2026-03-14 12:15Z')`)
+	seed(t, db, `INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at) VALUES
+		('web_1', 't', 3, 'evt_3', 'order.created', '2026-03-14 12:20Z'),
+		('web_2', 's', 2, 'evt_2', 'order.created', '2026-03-14 12:10Z'),
+		('web_2', 's', 4, 'evt_4', 'order.created', '2026-03-14 12:15Z')`)
 	seed(t, db, `INSERT INTO websites (id, name, domain, plan, created_at)
 		VALUES ('web_1', 'One', 'one.example', 'ENTERPRISE', now())`)
 	seed(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for,
@@ -99,8 +99,8 @@ func TestBacklogUsesIndexes(t *testing.T) {
 		SELECT 'dlv_' || n, 's', 's', 'evt_' || n, 'whk_' || n % 100, 'order.created', CASE WHEN n % 20 < 4
 			THEN (ARRAY['retrying', 'dead_letter', 'queued', 'pending'])[1 + n % 20] ELSE 'delivered' END, now(), now()
 			FROM generate_series(1, 40000) n`)
-	seed(t, db, `INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-		SELECT 's' || n % 5, 's', 'evt_' || n, 'order.created', now() FROM generate_series(1, 40000) n`)
+	seed(t, db, `INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at)
+		SELECT 's' || n % 5, 's', n, 'evt_' || n, 'order.created', now() FROM generate_series(1, 40000) n`)
 	seed(t, db, "VACUUM ANALYZE deliveries")
 	seed(t, db, "VACUUM ANALYZE undispatched")
 	tx, err := db.System().DB.BeginTx(t.Context(), nil)

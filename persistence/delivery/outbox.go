@@ -17,7 +17,8 @@ import (
 // outboxChannel is the notification channel for new work of the relays.
 const outboxChannel = "comanda_outbox"
 
-// Emit writes an event in the transaction of the reported change. The commit wakes the relays.
+// Emit writes an event in the transaction of the reported change. The transaction must have locked or inserted the row
+// of the event's resource, so that positions follow the commits. The commit wakes the relays.
 func Emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, data any) error {
 	_, err := Emitted(ctx, tx, now, store, t, data)
 	return err
@@ -43,15 +44,16 @@ var emitStatement = undispatched(`INSERT INTO outbox (id, store_id, type, body, 
 
 // undispatched returns a statement that inserts events into the outbox and marks them as not dispatched.
 func undispatched(insert string) string {
-	return "WITH event AS (" + insert + ` RETURNING id, store_id, type, occurred_at)
-		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-		SELECT (SELECT queue_of(s) FROM stores s WHERE s.id = store_id), store_id, id, type, occurred_at FROM event`
+	return "WITH event AS (" + insert + ` RETURNING id, number, store_id, type, occurred_at)
+		INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at)
+		SELECT (SELECT queue_of(s) FROM stores s WHERE s.id = store_id), store_id, number, id, type, occurred_at
+		FROM event`
 }
 
 // dispatchedEvent is the condition that an event e of the outbox does not wait for its dispatch.
 const dispatchedEvent = `NOT EXISTS (SELECT FROM undispatched u
 	WHERE u.queue = (SELECT queue_of(s) FROM stores s WHERE s.id = e.store_id)
-		AND u.store_id = e.store_id AND u.event_id = e.id)`
+		AND u.store_id = e.store_id AND u.number = e.number)`
 
 func emit(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, t app.EventType, subject string,
 	data any,

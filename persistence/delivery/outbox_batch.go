@@ -15,7 +15,7 @@ type Emission struct {
 	Data any
 }
 
-// EmitAll is [Emit] for many events, in one statement.
+// EmitAll is [Emit] for many events, in one statement. They keep their order.
 func EmitAll(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, emissions []Emission) error {
 	if len(emissions) == 0 {
 		return nil
@@ -39,4 +39,5 @@ func EmitAll(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, e
 
 var emitAllStatement = undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at, subject, trace_context)
 	SELECT e.id, $1, e.type, e.body, $2, e.subject, $7
-	FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) AS e (id, type, body, subject)`)
+	FROM unnest($3::text[], $4::text[], $5::text[], $6::text[]) WITH ORDINALITY AS e (id, type, body, subject, place)
+	ORDER BY e.place`)

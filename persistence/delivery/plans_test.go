@@ -20,8 +20,8 @@ func TestRelayStatementsUseIndexes(t *testing.T) {
 	must(t, err)
 	defer owner.Close()
 	for _, statement := range []string{
-		`INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-			SELECT $2, $2, 'evt_x' || i, 'order.created', now() FROM generate_series(1, 300) i WHERE $1 <> ''`,
+		`INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at)
+			SELECT $2, $2, i, 'evt_x' || i, 'order.created', now() FROM generate_series(1, 300) i WHERE $1 <> ''`,
 		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
 				created_at)
 			SELECT 'dlv_x' || i, $2, $2, 'evt_x' || i, CASE WHEN i % 2 = 0 THEN $1 ELSE $1 || i % 100 END, 'order.created',

@@ -74,8 +74,9 @@ func TestErase(t *testing.T) {
 	history(t, db, store, "evt_ended", 80, "31", "30.1")
 	history(t, db, store, "evt_recent", 31, "30.1", "29.9")
 	history(t, db, store, "evt_waiting", 100)
-	change(t, db, `INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-		VALUES (store_queue($1), $1, 'evt_waiting', 'order.created', $2)`, store, noon)
+	change(t, db, `INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at)
+		SELECT store_queue(store_id), store_id, number, id, type, occurred_at FROM outbox
+		WHERE store_id = $1 AND id = 'evt_waiting'`, store)
 	for name, days := range map[string]float64{"evt_tested": 31, "evt_tested_old": 91} {
 		t.Run(name, func(t *testing.T) { // tests have no delivery
 			history(t, db, store, name, days)

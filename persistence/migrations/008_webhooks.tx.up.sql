@@ -3,6 +3,9 @@
 -- Events. Each row is written in the transaction of its change.
 CREATE TABLE outbox (
     id            text PRIMARY KEY,
+    -- Order of the events of a resource. Each is inserted under the lock of the resource's row, and numbers are not
+    -- cached, so that they follow the commits.
+    number        bigint NOT NULL GENERATED ALWAYS AS IDENTITY (CACHE 1),
     store_id      text NOT NULL,
     type          text NOT NULL,
     -- Order (also of a payment), customer, reservation or product; '' for test.ping.
@@ -23,10 +26,11 @@ CALL fence('outbox', 'store_id');
 CREATE TABLE undispatched (
     queue       text NOT NULL, -- store_queue of its store
     store_id    text NOT NULL,
+    number      bigint NOT NULL, -- of the event in the outbox
     event_id    text NOT NULL,
     type        text NOT NULL,
     occurred_at timestamptz NOT NULL,
-    PRIMARY KEY (queue, store_id, event_id)
+    PRIMARY KEY (queue, store_id, number)
 );
 CALL fence('undispatched', 'store_id');
 
@@ -53,9 +57,11 @@ CREATE TABLE event_heads (
 CALL fence('event_heads', 'store_id');
 
 -- Returns the first position of a millisecond. The position of an event is that of its time, or the next free one if an
--- event of a later time was dispatched before it. Thus a period is a range of positions.
+-- event of a later time was dispatched before it. Thus a period is a range of positions, and a restored backup does not
+-- give positions again that it does not contain. Positions are less than 2^53 until the year 2109, so that JavaScript
+-- represents them exactly.
 CREATE FUNCTION event_position(at timestamptz) RETURNS bigint LANGUAGE sql IMMUTABLE AS $$
-    SELECT (extract(epoch FROM at) * 1000)::bigint << 20
+    SELECT (extract(epoch FROM at) * 1000)::bigint << 11
 $$;
 
 CREATE TABLE subscriptions (

@@ -78,7 +78,7 @@ var InsertEvent = Undispatched(
 
 // Undispatched returns a statement that also marks the events that an INSERT INTO outbox inserts as not dispatched.
 func Undispatched(insert string) string {
-	return "WITH event AS (" + insert + ` RETURNING id, store_id, type, occurred_at)
-		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-		SELECT store_queue(store_id), store_id, id, type, occurred_at FROM event`
+	return "WITH event AS (" + insert + ` RETURNING id, number, store_id, type, occurred_at)
+		INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at)
+		SELECT store_queue(store_id), store_id, number, id, type, occurred_at FROM event`
 }

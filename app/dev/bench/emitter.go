@@ -142,10 +142,11 @@ func insert(ctx context.Context, tx pgx.Tx, events []event) error {
 			INSERT INTO outbox (id, store_id, type, body, occurred_at)
 			SELECT e.id, e.store, $1, e.body, e.at
 			FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) AS e (id, store, body, at)
-			RETURNING id, store_id, type, occurred_at
+			RETURNING id, number, store_id, type, occurred_at
 		)
-		INSERT INTO undispatched (queue, store_id, event_id, type, occurred_at)
-		SELECT (SELECT queue_of(s) FROM stores s WHERE s.id = store_id), store_id, id, type, occurred_at FROM event`,
+		INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at)
+		SELECT (SELECT queue_of(s) FROM stores s WHERE s.id = store_id), store_id, number, id, type, occurred_at
+		FROM event`,
 		app.EventOrderCreated, ids, stores, bodies, at)
 	return err
 }

@@ -7,11 +7,11 @@
 -- The recursive queries skip in an index from one subscription or store to the next. All rows come from partial
 -- indexes, or from the small table of undispatched events, and the limits bound their number.
 WITH RECURSIVE waiting (queue, store_id, occurred_at) AS (
-	(SELECT queue, store_id, occurred_at FROM undispatched ORDER BY queue, store_id, event_id LIMIT 1)
+	(SELECT queue, store_id, occurred_at FROM undispatched ORDER BY queue, store_id, number LIMIT 1)
 	UNION ALL
 	SELECT u.* FROM waiting w CROSS JOIN LATERAL (
 		SELECT queue, store_id, occurred_at FROM undispatched
-		WHERE (queue, store_id) > (w.queue, w.store_id) ORDER BY queue, store_id, event_id LIMIT 1) u
+		WHERE (queue, store_id) > (w.queue, w.store_id) ORDER BY queue, store_id, number LIMIT 1) u
 ), strayed (subscription_id) AS (
 	(SELECT subscription_id FROM deliveries WHERE status IN ('retrying', 'dead_letter')
 		ORDER BY subscription_id LIMIT 1)

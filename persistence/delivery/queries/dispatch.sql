@@ -1,6 +1,7 @@
 -- Turns undispatched events into queued deliveries, one for each active subscription that selects the type, and gives
--- each event the next position of its store. Queues take turns, and so do the stores of a queue. Relays skip stores
--- that another relay is dispatching, so that the positions of a store become visible in ascending order.
+-- each event the next position of its store, in the order of their numbers. Queues take turns, and so do the stores of
+-- a queue. Relays skip stores that another relay is dispatching, so that the positions of a store become visible in
+-- ascending order.
 --
 -- The rows of an event are its deliveries and one for itself. The statement takes the next stores in turn until their
 -- first events have $1 rows. Then $1 is divided equally among their queues, and within a queue among its stores. Each
@@ -11,36 +12,36 @@
 --
 -- The table contains index entries of deleted rows until it is vacuumed. The statement passes those of a store once: it
 -- remembers the first event of each queue and of each store.
-WITH RECURSIVE turn (queue, store_id, event_id, type, wrapped, n) AS (
-    SELECT $3::text, NULL::text, NULL::text, NULL::text, false, 0
+WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
+    SELECT $3::text, NULL::text, NULL::bigint, NULL::text, false, 0
     UNION ALL
-    SELECT u.queue, u.store_id, u.event_id, u.type, u.wrapped, t.n + 1 FROM turn t CROSS JOIN LATERAL (
-        (SELECT queue, store_id, event_id, type, false AS wrapped FROM undispatched
-            WHERE NOT t.wrapped AND queue > t.queue ORDER BY queue, store_id, event_id LIMIT 1)
+    SELECT u.queue, u.store_id, u.number, u.type, u.wrapped, t.n + 1 FROM turn t CROSS JOIN LATERAL (
+        (SELECT queue, store_id, number, type, false AS wrapped FROM undispatched
+            WHERE NOT t.wrapped AND queue > t.queue ORDER BY queue, store_id, number LIMIT 1)
         UNION ALL
-        (SELECT queue, store_id, event_id, type, true FROM undispatched
-            WHERE NOT t.wrapped AND queue <= $3 ORDER BY queue, store_id, event_id LIMIT 1)
+        (SELECT queue, store_id, number, type, true FROM undispatched
+            WHERE NOT t.wrapped AND queue <= $3 ORDER BY queue, store_id, number LIMIT 1)
         UNION ALL
-        (SELECT queue, store_id, event_id, type, true FROM undispatched
-            WHERE t.wrapped AND queue > t.queue AND queue <= $3 ORDER BY queue, store_id, event_id LIMIT 1)
+        (SELECT queue, store_id, number, type, true FROM undispatched
+            WHERE t.wrapped AND queue > t.queue AND queue <= $3 ORDER BY queue, store_id, number LIMIT 1)
         LIMIT 1
     ) u WHERE t.n < $4::int
 ), queue AS MATERIALIZED (
     SELECT t.*, p.store_id AS after, greatest(1, $5::int / count(*) OVER ()) AS stores
     FROM turn t LEFT JOIN unnest($6::text[], $7::text[]) AS p (queue, store_id) USING (queue) WHERE t.n > 0
 ), store AS MATERIALIZED (
-    SELECT q.queue, s.store_id AS id, s.event_id, s.type, s.n AS nth, s.n = q.stores AS cut,
+    SELECT q.queue, s.store_id AS id, s.number, s.type, s.n AS nth, s.n = q.stores AS cut,
         row_number() OVER (ORDER BY s.n, q.n) AS n
     FROM queue q CROSS JOIN LATERAL (
-        WITH RECURSIVE next (store_id, event_id, type, wrapped, n) AS (
-            SELECT coalesce(q.after, q.store_id), q.event_id, q.type, q.after IS NULL, (q.after IS NULL)::int
+        WITH RECURSIVE next (store_id, number, type, wrapped, n) AS (
+            SELECT coalesce(q.after, q.store_id), q.number, q.type, q.after IS NULL, (q.after IS NULL)::int
             UNION ALL
             SELECT u.*, p.n + 1 FROM next p CROSS JOIN LATERAL (
-                (SELECT store_id, event_id, type, p.wrapped FROM undispatched WHERE queue = q.queue
+                (SELECT store_id, number, type, p.wrapped FROM undispatched WHERE queue = q.queue
                     AND store_id > p.store_id AND (NOT p.wrapped OR q.after IS NULL OR store_id <= q.after)
-                    ORDER BY store_id, event_id LIMIT 1)
+                    ORDER BY store_id, number LIMIT 1)
                 UNION ALL
-                (SELECT q.store_id, q.event_id, q.type, true WHERE NOT p.wrapped AND q.store_id <= q.after)
+                (SELECT q.store_id, q.number, q.type, true WHERE NOT p.wrapped AND q.store_id <= q.after)
                 LIMIT 1
             ) u WHERE p.n < q.stores
         )
@@ -60,7 +61,7 @@ WITH RECURSIVE turn (queue, store_id, event_id, type, wrapped, n) AS (
             OFFSET 0) first
     WHERE t.total < $1
 ), free AS MATERIALIZED (
-    SELECT s.queue, s.id, s.event_id, greatest(1, $1 / count(*) OVER (PARTITION BY s.queue)
+    SELECT s.queue, s.id, s.number, greatest(1, $1 / count(*) OVER (PARTITION BY s.queue)
         / (SELECT count(DISTINCT queue) FROM store JOIN tried USING (n) WHERE is_free)) AS share
     FROM store s JOIN tried USING (n) WHERE is_free
 ), subscription AS MATERIALIZED (
@@ -70,9 +71,9 @@ WITH RECURSIVE turn (queue, store_id, event_id, type, wrapped, n) AS (
         WHERE store_id = free.id AND deleted_at IS NULL AND is_active OFFSET 0) s
 ), waiting AS MATERIALIZED (
     SELECT free.id AS store_id, free.share, u.* FROM free CROSS JOIN LATERAL (
-        SELECT ctid AS place, event_id, type FROM undispatched
-        WHERE queue = free.queue AND store_id = free.id AND event_id >= free.event_id
-        ORDER BY event_id LIMIT free.share + 1) u
+        SELECT ctid AS place, number, type FROM undispatched
+        WHERE queue = free.queue AND store_id = free.id AND number >= free.number
+        ORDER BY number LIMIT free.share + 1) u
 ), kind AS MATERIALIZED (
     SELECT w.store_id, w.type, count(s.id) AS deliveries FROM (SELECT DISTINCT store_id, type FROM waiting) w
         LEFT JOIN subscription s ON s.store_id = w.store_id AND w.type = ANY (s.events)
@@ -80,13 +81,13 @@ WITH RECURSIVE turn (queue, store_id, event_id, type, wrapped, n) AS (
 ), sized AS MATERIALIZED (
     SELECT w.place, sum(1 + k.deliveries) OVER event <= w.share OR row_number() OVER event = 1 AS fits
     FROM waiting w JOIN kind k USING (store_id, type)
-    WINDOW event AS (PARTITION BY store_id ORDER BY event_id)
+    WINDOW event AS (PARTITION BY store_id ORDER BY number)
 ), event AS MATERIALIZED (
     -- A row that another relay has deleted since this statement began is skipped.
     DELETE FROM undispatched WHERE ctid = ANY (ARRAY(SELECT place FROM sized WHERE fits))
-    RETURNING queue, store_id, event_id AS id, type, occurred_at
+    RETURNING queue, store_id, number, event_id AS id, type, occurred_at
 ), match AS (
-    SELECT event.*, s.id AS subscription_id, row_number() OVER (ORDER BY event.id, s.id) AS place
+    SELECT event.*, s.id AS subscription_id, row_number() OVER (ORDER BY event.number, s.id) AS place
     FROM event JOIN subscription s ON s.store_id = event.store_id AND event.type = ANY (s.events)
 ), delivery AS (
     INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
@@ -101,7 +102,7 @@ WITH RECURSIVE turn (queue, store_id, event_id, type, wrapped, n) AS (
     -- ahead by more than a minute does not count.
     SELECT n.*, max(first - nth) OVER (PARTITION BY store_id ORDER BY nth) AS base FROM (
         SELECT id, store_id, type, event_position(least(occurred_at, $2::timestamptz + interval '1 min')) AS first,
-            row_number() OVER (PARTITION BY store_id ORDER BY id) AS nth
+            row_number() OVER (PARTITION BY store_id ORDER BY number) AS nth
         FROM event) n
 ), head AS (
     -- ON CONFLICT reads the newest row, also if it is newer than the statement's snapshot.
