@@ -4,10 +4,15 @@ import (
 	"cmp"
 	"slices"
 	"time"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // failingBursts limits the bursts of failing subscriptions in one claim.
 const failingBursts = 2
+
+// burstIDs is the maximum number of ids of a burst's events, subscriptions and stores: a search attribute holds 2 KiB.
+const burstIDs = 52
 
 // BurstCapacity returns the maximum number of deliveries that one claim assigns to bursts.
 func (l Limits) BurstCapacity() int {
@@ -63,18 +68,18 @@ func (l Limits) groupBursts(batch []start) {
 	}
 }
 
-// burstSize returns how many of the first deliveries of a group share a burst. Each subscription after the first takes
-// the place of a delivery: a search attribute holds 2 KiB, which is 52 ids of events, subscriptions and stores.
+// burstSize returns how many of the first deliveries of a group share a burst. It expects a store for each
+// subscription.
 func (l Limits) burstSize(group []*start) int {
-	places := 0
-	for i, s := range group {
-		places++
-		if i > 0 && s.subscription != group[i-1].subscription {
-			places++
+	events, subscriptions := map[app.EventID]bool{}, 0
+	for i, s := range group[:min(l.Burst, len(group))] {
+		events[s.Event] = true
+		if i == 0 || s.subscription != group[i-1].subscription {
+			subscriptions++
 		}
-		if places > l.Burst {
+		if len(events)+2*subscriptions > burstIDs {
 			return i
 		}
 	}
-	return len(group)
+	return min(l.Burst, len(group))
 }

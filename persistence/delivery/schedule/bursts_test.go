@@ -68,28 +68,35 @@ func TestBursts(t *testing.T) {
 	}
 }
 
-// Deliveries to the same subscription share a burst. Each further subscription takes the place of a delivery.
+// Deliveries to the same subscription share a burst. The ids of a burst limit its deliveries: of the events, of the
+// subscriptions and of a store for each of them.
 func TestSubscriptionsOfABurst(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		subscriptions, events int // events of each subscription
+		subscriptions, events int  // events of each subscription
+		shared                bool // the subscriptions have the same events
 		sizes                 []int
 		single                int
 	}{
-		"one delivery each":         {33, 1, []int{16, 16}, 1},
-		"three deliveries each":     {20, 3, []int{24, 24, 12}, 0},
-		"many deliveries each":      {3, 40, []int{32, 31, 31, 26}, 0},
-		"as many as a burst, twice": {2, 32, []int{32, 32}, 0},
+		"one delivery each":         {35, 1, false, []int{17, 17}, 1},
+		"three deliveries each":     {20, 3, false, []int{30, 30}, 0},
+		"many deliveries each":      {3, 40, false, []int{48, 48, 24}, 0},
+		"as many as a burst, twice": {2, 48, false, []int{48, 48}, 0},
+		"the same event":            {30, 1, true, []int{25, 5}, 0},
+		"the same events":           {10, 10, true, []int{48, 48, 4}, 0},
 	} {
 		var queues []Queue
 		for i := range test.subscriptions {
-			id := fmt.Sprint("s", i)
+			id, first := fmt.Sprint("s", i), i*test.events
+			if test.shared {
+				first = 0
+			}
 			queues = append(queues, Queue{ID: id, Subscriptions: []Subscription{
-				healthy(app.SubscriptionID(id), [Classes][]Delivery{First: deliveries(i*test.events, test.events)}),
+				healthy(app.SubscriptionID(id), [Classes][]Delivery{First: deliveries(first, test.events)}),
 			}})
 		}
 		limits := unbounded(64)
-		limits.Burst, limits.BurstBatch = 32, 512
+		limits.Burst, limits.BurstBatch = production.Burst, production.BurstBatch
 		sizes, single := burstSizes(Decide(noon.Add(time.Second), Facts{Queues: queues}, limits).Claims)
 		if diff := gocmp.Diff(test.sizes, sizes); diff != "" || single != test.single {
 			t.Errorf("%s: got %d without a burst, want %d; sizes of bursts (-want +got): %s", name, single, test.single, diff)
@@ -125,14 +132,14 @@ func TestBurstsAreUniform(t *testing.T) {
 			if len(burst) < 2 || len(burst) > limits.Burst {
 				t.Fatalf("burst of %d deliveries, want 2 to %d", len(burst), limits.Burst)
 			}
-			subscriptions := map[*Subscription]bool{}
+			events, subscriptions := map[app.EventID]bool{}, map[*Subscription]bool{}
 			for _, c := range burst {
-				subscriptions[c.Subscription] = true
+				events[c.Event], subscriptions[c.Subscription] = true, true
 				if c.Class == Replay || !c.Subscription.Quick || c.Subscription.Healthy != burst[0].Subscription.Healthy {
 					t.Fatalf("burst with %+v of %+v", c.Delivery, c.Subscription)
 				}
 			}
-			if ids := len(burst) + 2*len(subscriptions); ids > 52 {
+			if ids := len(events) + 2*len(subscriptions); ids > 52 {
 				t.Fatalf("burst of %d deliveries to %d subscriptions: up to %d ids, want 52", len(burst),
 					len(subscriptions), ids)
 			}
