@@ -45,10 +45,10 @@ func TestClaimCostIsBounded(t *testing.T) {
 					must(t, db.FlushReads(t.Context()))
 					read := reads(t, owner).minus(before)
 
-					// A claim reads up to 16 rows and entries for each subscription and 20 for each claimed delivery.
+					// A claim reads up to 20 rows and entries for each subscription and 20 for each claimed delivery.
 					// In addition, it counts the deliveries of a queue up to the starts of its plan.
 					queues := min(test.websites, policy.ClaimQueues, test.batch)
-					most := 100 + 16*min(queues*test.webhooks, policy.ClaimSubscriptions) + 20*test.batch
+					most := 100 + 20*min(queues*test.webhooks, policy.ClaimSubscriptions) + 20*test.batch
 					if limit, limited := plan.PerWindow(); limited {
 						most += 2 * queues * limit
 					}
@@ -144,4 +144,56 @@ func TestMarkCostIsBounded(t *testing.T) {
 			t.Errorf("%s of %d claims read %+v, want at most %d", test.name, len(claims), read, most)
 		}
 	}
+}
+
+// A claim and the backlog pass neither in tables nor in indexes the deliveries that are queued behind the first ones of
+// each webhook.
+func TestReadsStayAtFirstDeliveries(t *testing.T) {
+	t.Parallel()
+	claim := func(db *persistence.DB) error {
+		_, err := db.Claim(t.Context(), noon, batches(8))
+		return err
+	}
+	backlog := func(db *persistence.DB) error {
+		_, err := db.Backlog(t.Context(), noon)
+		return err
+	}
+	shortest := blocksReadBeside(t, 20, claim, backlog)
+	for i, read := range blocksReadBeside(t, 600, claim, backlog) {
+		if read > 4*shortest[i] { // the backlog counts up to app.BacklogLimit deliveries
+			t.Errorf("step %d: read %d blocks beside 600 deliveries of each webhook, want about %d as beside 20", i, read,
+				shortest[i])
+		}
+	}
+}
+
+// blocksReadBeside returns the blocks of deliveries and of their indexes that each step reads if each webhook of a
+// website has a backlog.
+func blocksReadBeside(t *testing.T, deliveries int, steps ...func(db *persistence.DB) error) (blocks []int) {
+	t.Helper()
+	database := persistencetest.New(t)
+	r := open(t, database, "one.example")
+	r.backlogs(t, database, "w", app.PlanEnterprise, 1, 100, deliveries)
+	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
+	must(t, err)
+	defer owner.Close(t.Context())
+	vacuum(t, owner)
+	db, err := persistence.Open(persistence.Config{
+		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+	})
+	must(t, err)
+	defer db.Close()
+	count := func() (n int) {
+		must(t, db.FlushReads(t.Context()))
+		must(t, owner.QueryRow(t.Context(), `SELECT heap_blks_read + heap_blks_hit + idx_blks_read + idx_blks_hit
+			FROM pg_statio_user_tables WHERE relname = 'deliveries'`).Scan(&n))
+		return n
+	}
+	for _, step := range steps {
+		must(t, step(db)) // plans the statements
+		before := count()
+		must(t, step(db))
+		blocks = append(blocks, count()-before)
+	}
+	return blocks
 }

@@ -1,8 +1,8 @@
 -- Reads the facts for one claim: queues with queued deliveries in turn, the windows of their plans, subscriptions of
 -- these queues in turn with their health, and the oldest deliveries of each class. Limits bound the rows that it reads,
 -- independent of the backlog. A queue whose plan allows no more starts is only visited. Package schedule decides.
--- Ranges of rows instead of equal columns keep the planner from indexes that contain only some of the columns: on a
--- fresh table it regards all of them as equal.
+-- A bound on a row of columns keeps the planner from indexes of some of the columns: on a fresh table it regards all
+-- indexes as equal. Only lower bounds are used, with limits: an upper bound would not end a scan before its queue ends.
 --
 -- Each row is a subscription, active or not, with its queue. All rows begin with the last visited queue and the numbers
 -- of visited queues and of those with starts left. Without subscriptions, there is one row.
@@ -51,9 +51,10 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
                     AND (queue, subscription_id) > (q.queue, p.subscription_id) AND queue <= q.queue
                     ORDER BY queue, subscription_id LIMIT 1)
                 UNION ALL
-                (SELECT subscription_id, true FROM deliveries WHERE status = 'queued'
-                    AND (queue, subscription_id) > (q.queue, CASE WHEN p.wrapped THEN p.subscription_id ELSE '' END)
-                    AND (queue, subscription_id) <= (q.queue, q.after) ORDER BY queue, subscription_id LIMIT 1)
+                (SELECT subscription_id, true FROM (
+                    SELECT queue, subscription_id FROM deliveries WHERE status = 'queued'
+                        AND (queue, subscription_id) > (q.queue, CASE WHEN p.wrapped THEN p.subscription_id ELSE '' END)
+                    ORDER BY queue, subscription_id LIMIT 1) d WHERE queue = q.queue AND subscription_id <= q.after)
                 LIMIT 1
             ) d WHERE p.n < q.subscriptions
         )
@@ -92,9 +93,9 @@ FROM (SELECT queue, n, opened FROM visited ORDER BY n DESC LIMIT 1) l LEFT JOIN 
     CROSS JOIN LATERAL (
         SELECT array_agg(class) AS classes, array_agg(id) AS ids, array_agg(event_id) AS events,
             array_agg((extract(epoch FROM scheduled_for) * 1000000)::bigint) AS due
-        FROM generate_series(0, 2) AS c (class) CROSS JOIN LATERAL (
-            SELECT id, event_id, scheduled_for FROM deliveries d WHERE status = 'queued'
-                AND (queue, subscription_id, d.class) >= (s.queue, s.subscription_id, c.class)
-                AND (queue, subscription_id, d.class) <= (s.queue, s.subscription_id, c.class)
-            ORDER BY queue, subscription_id, d.class, event_id LIMIT reach.n) d
+        FROM (SELECT d.* FROM generate_series(0, 2) AS c (n) CROSS JOIN LATERAL (
+            SELECT queue, subscription_id, class, id, event_id, scheduled_for FROM deliveries WHERE status = 'queued'
+                AND (queue, subscription_id, class) >= (s.queue, s.subscription_id, c.n)
+            ORDER BY queue, subscription_id, class, event_id LIMIT reach.n) d
+            WHERE d.queue = s.queue AND d.subscription_id = s.subscription_id AND d.class = c.n) d
     ) queued) ON true
