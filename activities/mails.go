@@ -70,9 +70,10 @@ type MailResult struct {
 }
 
 // Send sends a mail, unless it was already sent or is obsolete. A permanent rejection by the mail server is a result;
-// an error is temporary, and sending can be retried. If the worker dies between the mail server's response and
-// recording it, the mail is sent again with the same Message-ID.
-func (m *Mails) Send(ctx context.Context, in MailInput) (MailResult, error) {
+// an error is temporary, and sending can be retried. Send calls responded when the mail server has accepted or rejected
+// the mail; if the result cannot be recorded then, Record must be retried instead. If the worker dies between the
+// response and this call, the mail is sent again with the same Message-ID.
+func (m *Mails) Send(ctx context.Context, in MailInput, responded func(MailResult)) (MailResult, error) {
 	if m.smtp == nil {
 		return MailResult{}, errors.New("COMANDA_SMTP_URL is not set for this worker")
 	}
@@ -96,7 +97,19 @@ func (m *Mails) Send(ctx context.Context, in MailInput) (MailResult, error) {
 	} else if err != nil {
 		return MailResult{}, err
 	}
-	return result, m.end(ctx, in, result)
+	responded(result)
+	return m.Record(ctx, in, result)
+}
+
+// Record records the result of a mail after the response of the mail server, even if the worker is stopping.
+func (m *Mails) Record(ctx context.Context, in MailInput, result MailResult) (MailResult, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
+	defer cancel()
+	if err := m.store.EndMail(ctx, m.now(), in.StoreID, in.MailID, result.Status, result.Reason); err != nil {
+		return result, err
+	}
+	m.ended.WithLabelValues(string(result.Status)).Inc()
+	return result, nil
 }
 
 // GiveUpInput identifies a mail that will not be sent.
@@ -107,18 +120,8 @@ type GiveUpInput struct {
 
 // GiveUp records that a mail will not be sent.
 func (m *Mails) GiveUp(ctx context.Context, in GiveUpInput) error {
-	return m.end(ctx, in.MailInput, MailResult{Status: app.MailFailed, Reason: in.Reason})
-}
-
-// end records the result of a mail, even if the worker is stopping.
-func (m *Mails) end(ctx context.Context, in MailInput, result MailResult) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
-	defer cancel()
-	if err := m.store.EndMail(ctx, m.now(), in.StoreID, in.MailID, result.Status, result.Reason); err != nil {
-		return err
-	}
-	m.ended.WithLabelValues(string(result.Status)).Inc()
-	return nil
+	_, err := m.Record(ctx, in.MailInput, MailResult{Status: app.MailFailed, Reason: in.Reason})
+	return err
 }
 
 // message returns the message of a mail. Its Message-ID is derived from the mail's id, so that recipients can detect

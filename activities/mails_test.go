@@ -77,7 +77,7 @@ func newMails(t *testing.T, store MailStore, server *smtptest.Server) *Mails {
 }
 
 func send(m *Mails) (MailResult, error) {
-	return m.Send(context.Background(), MailInput{StoreID: "sto_1", MailID: "mail_1"})
+	return m.Send(context.Background(), MailInput{StoreID: "sto_1", MailID: "mail_1"}, func(MailResult) {})
 }
 
 // received is a decoded mail.
@@ -147,8 +147,8 @@ func TestConcurrentWorkersSendOneMail(t *testing.T) {
 	}
 }
 
-// A mail whose result could not be recorded is sent again with the same Message-ID. An erased or obsolete mail is not
-// sent.
+// A mail whose worker died before it reported the response is sent again with the same Message-ID. An erased or
+// obsolete mail is not sent.
 func TestSendStoreStates(t *testing.T) {
 	t.Parallel()
 	server := smtptest.New(t, smtptest.Config{})

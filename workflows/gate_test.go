@@ -167,7 +167,7 @@ func TestRelayWithFailingStarts(t *testing.T) {
 			t.Errorf("%d searches within ten seconds, want at most 60", n)
 		}
 		temporal.change(nil)
-		time.Sleep(3 * time.Second)
+		time.Sleep(markEvery + unclaimDelay + 2*time.Second)
 		if n := len(temporal.change(nil)); n != 100 {
 			t.Errorf("%d starts after Temporal worked again, want 100", n)
 		}

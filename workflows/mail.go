@@ -1,8 +1,10 @@
 package workflows
 
 import (
+	"context"
 	"time"
 
+	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
@@ -18,6 +20,8 @@ const (
 	mailTimeout = 24 * time.Hour
 	// mailRefused is the type of the error with which the workflow of a rejected mail fails.
 	mailRefused = "MailRefused"
+	// mailUnrecorded is the type of the error of an activity whose response was not recorded.
+	mailUnrecorded = "MailUnrecorded"
 )
 
 // Mail sends one mail. It retries with increasing pauses until the mail server accepts or permanently rejects the mail,
@@ -54,6 +58,34 @@ func mailOptions(in JobInput) workflow.ActivityOptions {
 			InitialInterval: activities.MailLease, BackoffCoefficient: 2, MaximumInterval: time.Hour,
 		},
 		WaitForCancellation: true, // a running execution finishes and records its result
+	}
+}
+
+// mailRecordDelay is the pause after a failed attempt to record the response of the mail server.
+const mailRecordDelay = 5 * time.Second
+
+// sendMail returns the activity that sends a mail. It heartbeats the response of the mail server, so that a repeated
+// execution records the response and does not send the mail again.
+func sendMail(
+	mails *activities.Mails,
+) func(context.Context, activities.MailInput) (activities.MailResult, error) {
+	return func(ctx context.Context, in activities.MailInput) (activities.MailResult, error) {
+		var result activities.MailResult
+		var err error
+		if activity.HasHeartbeatDetails(ctx) {
+			if err = activity.GetHeartbeatDetails(ctx, &result); err == nil {
+				result, err = mails.Record(ctx, in, result)
+			}
+		} else {
+			result, err = mails.Send(ctx, in, func(response activities.MailResult) {
+				activity.RecordHeartbeat(ctx, response)
+			})
+		}
+		if err != nil && result.Status != "" {
+			err = temporal.NewApplicationErrorWithOptions("cannot record the response of the mail server", mailUnrecorded,
+				temporal.ApplicationErrorOptions{Cause: err, NextRetryDelay: mailRecordDelay})
+		}
+		return result, err
 	}
 }
 

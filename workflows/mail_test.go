@@ -6,11 +6,13 @@ import (
 	"testing"
 	"time"
 
+	"github.com/prometheus/client_golang/prometheus"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/activities/smtptest"
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -128,5 +130,48 @@ func TestMailCancelled(t *testing.T) {
 	if !temporal.IsCanceledError(s.GetWorkflowError()) || s.gaveUp != "cancelled" || len(s.at) != 2 {
 		t.Errorf("ended with %v, given up %q, executions at %v, want a cancellation after 2",
 			s.GetWorkflowError(), s.gaveUp, s.at)
+	}
+}
+
+// unrecorded is a MailStore whose first records fail.
+type unrecorded struct{ failures, records int }
+
+func (u *unrecorded) ClaimMail(
+	context.Context, time.Time, time.Duration, app.StoreID, app.MailID,
+) (app.Mail, error) {
+	return app.Mail{
+		ID: "mail_1", Kind: app.MailPasswordReset, Status: app.MailQueued, Name: "Ada", Email: "ada@example.com",
+		Reset: &app.ResetMail{Token: app.NewSecret("token")},
+	}, nil
+}
+
+func (u *unrecorded) EndMail(
+	context.Context, time.Time, app.StoreID, app.MailID, app.MailStatus, string,
+) error {
+	if u.records++; u.records <= u.failures {
+		return app.Unavailable(0)
+	}
+	return nil
+}
+
+// A mail that the mail server has accepted is not sent again while its record fails.
+func TestMailIsSentOnceIfItsRecordFails(t *testing.T) {
+	t.Parallel()
+	server := smtptest.New(t, smtptest.Config{})
+	smtp, err := activities.NewSMTP(app.NewSecret(server.URL()), server.Roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	store := &unrecorded{failures: 3}
+	mails := activities.NewMails(store, smtp, "https://comanda.example", time.Now, prometheus.NewRegistry())
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterActivityWithOptions(sendMail(mails), activity.RegisterOptions{Name: activitySendMail})
+	env.ExecuteWorkflow(Mail, JobInput{StoreID: "sto_1", Subject: "mail_1"})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	if n := len(server.Messages()); n != 1 || store.records != 4 {
+		t.Errorf("got %d mails and %d records, want 1 and 4", n, store.records)
 	}
 }

@@ -60,7 +60,7 @@ func NewWorkers(
 	// Bursts are registered even if they are disabled, because other workers may have started bursts.
 	w.bursts.RegisterWorkflowWithOptions(Burst, workflow.RegisterOptions{Name: workflowBurst})
 	w.bursts.RegisterActivityWithOptions(bursts.DeliverBurst, activity.RegisterOptions{Name: activityDeliverBurst})
-	w.mails.RegisterActivityWithOptions(mails.Send, activity.RegisterOptions{Name: activitySendMail})
+	w.mails.RegisterActivityWithOptions(sendMail(mails), activity.RegisterOptions{Name: activitySendMail})
 	w.mails.RegisterActivityWithOptions(mails.GiveUp, activity.RegisterOptions{Name: activityGiveUpMail})
 	w.jobs.RegisterActivityWithOptions(func(ctx context.Context) (activities.EraseResult, error) {
 		return jobs.Erase(ctx, func() { activity.RecordHeartbeat(ctx) })

@@ -102,7 +102,8 @@ func TestResetWhileTheMailServerHangs(t *testing.T) {
 			prometheus.NewRegistry())
 		ctx, cancel := context.WithTimeout(t.Context(), activities.MailLimit)
 		defer cancel()
-		return mails.Send(ctx, activities.MailInput{StoreID: jobs[0].StoreID, MailID: app.MailID(jobs[0].Subject)})
+		in := activities.MailInput{StoreID: jobs[0].StoreID, MailID: app.MailID(jobs[0].Subject)}
+		return mails.Send(ctx, in, func(activities.MailResult) {})
 	}
 	release() // otherwise, the worker would wait for its timeout
 	if result, err := send(now, smtpAt(t, working, port)); err == nil || connections.Load() == 0 {
