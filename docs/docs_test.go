@@ -97,6 +97,22 @@ func TestLinks(t *testing.T) {
 	}
 }
 
+// A document links each picture of docs.
+func TestPictures(t *testing.T) {
+	t.Parallel()
+	linked := map[string]bool{}
+	for _, file := range texts(t, ".md") {
+		for _, match := range target.FindAllStringSubmatch(read(t, file), -1) {
+			linked[path.Join(path.Dir(file), match[1])] = true
+		}
+	}
+	for _, file := range texts(t, ".png") {
+		if strings.HasPrefix(file, "docs/") && !linked[file] {
+			t.Errorf("no document links %s", file)
+		}
+	}
+}
+
 // Comments and texts outside of documents name existing documents and headings.
 func TestReferences(t *testing.T) {
 	t.Parallel()
