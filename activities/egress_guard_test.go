@@ -74,15 +74,15 @@ func TestEgressBlocksPrivateAddresses(t *testing.T) {
 	}
 }
 
-// names is a resolver whose DNS server responds with the addresses that answer returns. The argument of answer is the
-// number of previous queries for the address family.
-func names(t *testing.T, answer func(asked int32) []netip.Addr) *net.Resolver {
+// names is a resolver whose DNS server responds with the addresses that the function returns. Its argument is the
+// number of the query for IPv4 addresses, from 1.
+func names(t *testing.T, addresses func(query int32) []netip.Addr) *net.Resolver {
 	conn, err := net.ListenPacket("udp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { conn.Close() })
-	var asked atomic.Int32
+	var queries atomic.Int32
 	go func() {
 		packet := make([]byte, 1500)
 		for {
@@ -98,7 +98,7 @@ func names(t *testing.T, answer func(asked int32) []netip.Addr) *net.Resolver {
 			header := dnsmessage.Header{ID: query.ID, Response: true, Authoritative: true}
 			reply := dnsmessage.Message{Header: header, Questions: query.Questions}
 			if question.Type == dnsmessage.TypeA {
-				for _, address := range answer(asked.Add(1)) {
+				for _, address := range addresses(queries.Add(1)) {
 					reply.Answers = append(reply.Answers, dnsmessage.Resource{
 						Header: dnsmessage.ResourceHeader{
 							Name: question.Name, Type: dnsmessage.TypeA, Class: dnsmessage.ClassINET,
@@ -128,14 +128,14 @@ func TestEgressBlocksNamesOfPrivateAddresses(t *testing.T) {
 		return func(int32) []netip.Addr { return addresses }
 	}
 	for name, test := range map[string]struct {
-		answer func(asked int32) []netip.Addr
-		last   string // error of the second POST
+		addresses func(query int32) []netip.Addr
+		last      string // error of the second POST
 	}{
 		"a name of loopback":         {always(loopback), "the address is not public"},
 		"a name of several":          {always(private, loopback), "the address is not public"},
 		"an open one beside another": {always(loopback, open.Addr()), "the address is not public"},
-		"rebinding": {func(asked int32) []netip.Addr {
-			if asked == 1 {
+		"rebinding": {func(query int32) []netip.Addr {
+			if query == 1 {
 				return []netip.Addr{open.Addr()}
 			}
 			return []netip.Addr{loopback}
@@ -144,7 +144,7 @@ func TestEgressBlocksNamesOfPrivateAddresses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := NewEgress(
-				EgressConfig{Timeout: time.Minute, Allow: []netip.Prefix{open}, resolver: names(t, test.answer)},
+				EgressConfig{Timeout: time.Minute, Allow: []netip.Prefix{open}, resolver: names(t, test.addresses)},
 			)
 			var err error
 			for range 2 {

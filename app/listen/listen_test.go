@@ -132,7 +132,7 @@ func TestForward(t *testing.T) {
 		}
 		got, header = append(got, r.Method+" "+r.URL.String()+" "+string(body)), r.Header
 		w.Header().Set("Location", "/elsewhere")
-		w.Header().Set("X-Answer", "yes")
+		w.Header().Set("X-Response", "yes")
 		w.WriteHeader(status)
 		io.WriteString(w, "thanks")
 	}))
@@ -149,7 +149,7 @@ func TestForward(t *testing.T) {
 		got = nil
 		out.Reset()
 		w := handle(o, delivery(http.MethodPost, "/hook?b=2", secret, event, now))
-		if w.Code != status || status != 204 && w.Body.String() != "thanks" || w.Header().Get("X-Answer") != "yes" {
+		if w.Code != status || status != 204 && w.Body.String() != "thanks" || w.Header().Get("X-Response") != "yes" {
 			t.Errorf("response %d %s, want the target's response with %d", w.Code, w.Body, status)
 		}
 		if diff := cmp.Diff([]string{"POST /inbox?a=1 " + event}, got); diff != "" {

@@ -288,10 +288,10 @@ describe("an unpaid order", () => {
     const statusOf = async () => (await api("GET", `/orders/${order.id}`)).status;
     await as(browser, userOf("STAFF"), async (page) => {
       await page.goto(`/dashboard/orders/${order.id}`);
-      const skip = async (answer) => {
+      const skip = async (choice) => {
         await page.getByRole("button", { name: "Skip to…" }).click();
         await page.getByRole("menuitem", { name: "Complete" }).click();
-        await page.getByRole("dialog").getByRole("button", { name: answer }).click();
+        await page.getByRole("dialog").getByRole("button", { name: choice }).click();
         await page.getByRole("dialog").waitFor({ state: "detached" });
       };
       await skip("Keep open");

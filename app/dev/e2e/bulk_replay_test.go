@@ -33,16 +33,16 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 	f.revive()
 
 	// After its repair, the receiver responds to this number of requests and holds the others until it is opened.
-	const answered = 20
+	const accepted = 20
 	var repaired atomic.Bool
-	var answers atomic.Int64
+	var count atomic.Int64
 	open := make(chan struct{})
 	r := newRestaurant(t)
 	h := newHook(t, func(_ int, w http.ResponseWriter, request *http.Request) {
 		switch {
 		case !repaired.Load():
 			w.WriteHeader(http.StatusServiceUnavailable)
-		case answers.Add(1) > answered:
+		case count.Add(1) > accepted:
 			select {
 			case <-open:
 			case <-request.Context().Done():
@@ -68,7 +68,7 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 		t.Fatalf("the repeated request created %+v, want %+v", again, first)
 	}
 	eventually(t, "the first are replayed", func() error {
-		if n := replayed(); n <= answered {
+		if n := replayed(); n <= accepted {
 			return fmt.Errorf("%d", n)
 		}
 		return nil
@@ -76,7 +76,7 @@ func TestBulkReplaySurvivesCrashes(t *testing.T) {
 	f.kill("worker")
 	first, err := r.CancelReplay(t.Context(), first.ID)
 	must(t, err)
-	if first.Status != comanda.ReplayStatusCancelled || first.Replayed <= answered || first.Replayed >= first.Matched ||
+	if first.Status != comanda.ReplayStatusCancelled || first.Replayed <= accepted || first.Replayed >= first.Matched ||
 		first.InProgress == 0 {
 		t.Fatalf("cancelled replay: got %+v, want it partly replayed, with deliveries in progress", first)
 	}

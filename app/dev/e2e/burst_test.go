@@ -21,13 +21,13 @@ import (
 // burst starts a worker for restaurants with one order each, whose receivers respond as the test specifies. Their first
 // attempts share one workflow.
 func burst(
-	t *testing.T, settings map[string]string, answers ...func(int, http.ResponseWriter, *http.Request),
+	t *testing.T, settings map[string]string, responders ...func(int, http.ResponseWriter, *http.Request),
 ) ([]*restaurant, []*hook, *harness.Process) {
 	t.Helper()
 	var restaurants []*restaurant
 	var hooks []*hook
-	for _, answer := range answers {
-		r, h := newRestaurant(t), newHook(t, answer)
+	for _, respond := range responders {
+		r, h := newRestaurant(t), newHook(t, respond)
 		r.subscribe(h)
 		r.order()
 		restaurants, hooks = append(restaurants, r), append(hooks, h)

@@ -35,10 +35,10 @@ func (c *canaries) logs() (all []text) {
 		all = append(all, text{name, string(content)})
 	}
 	for _, address := range c.admin {
-		answer, err := http.Get(address + "/metrics")
+		response, err := http.Get(address + "/metrics")
 		must(c.t, err)
-		defer answer.Body.Close()
-		content, err := io.ReadAll(answer.Body)
+		defer response.Body.Close()
+		content, err := io.ReadAll(response.Body)
 		must(c.t, err)
 		all = append(all, text{address + "/metrics", string(content)})
 	}

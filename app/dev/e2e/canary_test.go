@@ -34,7 +34,7 @@ func TestCanaries(t *testing.T) {
 
 	temporal := append(c.temporalTables(), c.histories()...)
 	for kind, kept := range map[string][]text{
-		"an answer": c.answers, "a log": c.logs(), "a request to the receiver": c.received,
+		"a response": c.responses, "a log": c.logs(), "a request to the receiver": c.received,
 		"the product's database": c.productTables(), "Temporal": temporal,
 	} {
 		c.search(kind, kept, c.secrets)
@@ -42,7 +42,7 @@ func TestCanaries(t *testing.T) {
 	c.search("Temporal", temporal, c.personal)
 	c.search("a log", c.logs(), c.erased)
 	c.search("the product's database", c.productTables(), c.erased)
-	t.Logf("%d secrets, %d responses, %d texts of Temporal", len(c.secrets), len(c.answers), len(temporal))
+	t.Logf("%d secrets, %d responses, %d texts of Temporal", len(c.secrets), len(c.responses), len(temporal))
 }
 
 // canary is a secret that may only be in the responses that issue it.
@@ -55,15 +55,15 @@ type canary struct {
 // canaries is a restaurant in an installation all of whose secrets are recorded.
 type canaries struct {
 	*restaurant
-	api      string // its URL
-	provider *social.Provider
-	output   map[string]func() string // of programs
-	admin    []string                 // URLs of health and metrics
-	secrets  []canary
-	personal []canary // personal data, which histories must not contain either
-	erased   []canary // personal data of an erased customer
-	answers  []text
-	received []text
+	api       string // its URL
+	provider  *social.Provider
+	output    map[string]func() string // of programs
+	admin     []string                 // URLs of health and metrics
+	secrets   []canary
+	personal  []canary // personal data, which histories must not contain either
+	erased    []canary // personal data of an erased customer
+	responses []text
+	received  []text
 }
 
 func newCanaries(t *testing.T) *canaries {
@@ -145,7 +145,7 @@ func (c *canaries) search(kind string, texts []text, wanted []canary) {
 	}
 	for n, text := range texts {
 		for _, canary := range wanted {
-			if kind == "an answer" && slices.Contains(canary.shownBy, n) {
+			if kind == "a response" && slices.Contains(canary.shownBy, n) {
 				continue
 			}
 			for _, form := range canary.forms {
@@ -164,7 +164,7 @@ type tokens struct{ access, refresh string }
 // ask makes a request, records the response and returns its number. It decodes the data into out.
 func (c *canaries) ask(
 	status int, method, path string, header http.Header, body, out any,
-) (answer *http.Response, number int) {
+) (response *http.Response, number int) {
 	c.t.Helper()
 	encoded, raw := body.(string)
 	if body != nil && !raw {
@@ -176,19 +176,20 @@ func (c *canaries) ask(
 	must(c.t, err)
 	maps.Copy(request.Header, header)
 	request.Header.Set("Content-Type", "application/json")
-	answer, err = worldOf(c.t).client.Do(request)
+	response, err = worldOf(c.t).client.Do(request)
 	must(c.t, err)
-	defer answer.Body.Close()
-	content, err := io.ReadAll(answer.Body)
+	defer response.Body.Close()
+	content, err := io.ReadAll(response.Body)
 	must(c.t, err)
-	c.answers = append(c.answers, text{method + " " + path, fmt.Sprint(answer.Status, answer.Header, string(content))})
-	if status != 0 && answer.StatusCode != status {
-		c.t.Fatalf("%s %s: got %s, want %d: %s", method, path, answer.Status, status, content)
+	what := fmt.Sprint(response.Status, response.Header, string(content))
+	c.responses = append(c.responses, text{method + " " + path, what})
+	if status != 0 && response.StatusCode != status {
+		c.t.Fatalf("%s %s: got %s, want %d: %s", method, path, response.Status, status, content)
 	}
 	if out != nil {
 		must(c.t, json.Unmarshal(content, &struct{ Data any }{out}))
 	}
-	return answer, len(c.answers) - 1
+	return response, len(c.responses) - 1
 }
 
 func bearer(token string) http.Header { return http.Header{"Authorization": {"Bearer " + token}} }
@@ -201,10 +202,10 @@ func (c *canaries) login(whose, path string, header http.Header, body any) token
 		status = 201
 	}
 	var data struct{ AccessToken string }
-	answer, number := c.ask(status, "POST", path, header, body, &data)
+	response, number := c.ask(status, "POST", path, header, body, &data)
 	got := tokens{access: data.AccessToken}
 	c.keep("an access token of "+whose+" from "+path, got.access, number)
-	for _, cookie := range answer.Cookies() {
+	for _, cookie := range response.Cookies() {
 		got.refresh = cookie.Name + "=" + cookie.Value
 		c.keep("a refresh token of "+whose+" from "+path, cookie.Value, number)
 	}

@@ -86,13 +86,13 @@ func failing(times int) func(int, http.ResponseWriter, *http.Request) {
 	}
 }
 
-// recordCourse places an order whose receiver responds with answer, calls then, and replays the history of the delivery
-// when its workflow has ended.
+// recordCourse places an order whose receiver calls respond, calls then, and replays the history of the delivery when
+// its workflow has ended.
 func recordCourse(
-	t *testing.T, name string, answer func(int, http.ResponseWriter, *http.Request), then func(*restaurant),
+	t *testing.T, name string, respond func(int, http.ResponseWriter, *http.Request), then func(*restaurant),
 ) {
 	t.Helper()
-	r, h := newRestaurant(t), newHook(t, answer)
+	r, h := newRestaurant(t), newHook(t, respond)
 	r.subscribe(h)
 	r.order()
 	h.await(t)

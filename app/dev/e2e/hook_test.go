@@ -25,10 +25,10 @@ func slogDiscard() *slog.Logger { return slog.New(slog.DiscardHandler) }
 
 // hook is a receiver that verifies requests (docs/behaviour.md#signatures) and responds as the test specifies.
 type hook struct {
-	url    string
-	answer func(n int, w http.ResponseWriter, r *http.Request) // writes the response to request n, from 1
-	secret atomic.Pointer[string]                              // of the signatures; nil = hookSecret
-	open   atomic.Int64                                        // connections
+	url     string
+	respond func(n int, w http.ResponseWriter, r *http.Request) // writes the response to request n, from 1
+	secret  atomic.Pointer[string]                              // of the signatures; nil = hookSecret
+	open    atomic.Int64                                        // connections
 
 	lock     sync.Mutex
 	received []received
@@ -42,13 +42,13 @@ type received struct {
 	flaw error // reason for which a receiver would reject the request; nil = none
 }
 
-// newHook starts a receiver. If answer is nil, it responds with 204.
-func newHook(t *testing.T, answer func(n int, w http.ResponseWriter, r *http.Request)) *hook {
+// newHook starts a receiver. If respond is nil, it responds with 204.
+func newHook(t *testing.T, respond func(n int, w http.ResponseWriter, r *http.Request)) *hook {
 	t.Helper()
-	if answer == nil {
-		answer = func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
+	if respond == nil {
+		respond = func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) }
 	}
-	h := &hook{answer: answer, arrived: make(chan int, 1000)}
+	h := &hook{respond: respond, arrived: make(chan int, 1000)}
 	server := httptest.NewUnstartedServer(h)
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{worldOf(t).tls}}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
@@ -81,7 +81,7 @@ func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	n := len(h.received)
 	h.lock.Unlock()
 	h.arrived <- n
-	h.answer(n, w, r)
+	h.respond(n, w, r)
 }
 
 // hang waits until the sender closes the connection, and does not respond. A response would race with the close.

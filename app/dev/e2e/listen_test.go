@@ -42,7 +42,7 @@ func TestListenAndTrigger(t *testing.T) {
 	address := net.JoinHostPort("127.0.0.1", strconv.Itoa(freePorts(t, 1)))
 	api := apiAt(t, address)
 	h := &hook{
-		answer:  func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
+		respond: func(_ int, w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) },
 		arrived: make(chan int, 1000),
 	}
 	target := httptest.NewServer(h)

@@ -75,12 +75,12 @@ func TestDeletedWebhookCancelsDeliveries(t *testing.T) {
 		return nil
 	})
 	eventually(t, "all workflows have ended", func() error {
-		answer, err := worldOf(t).temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
+		response, err := worldOf(t).temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
 			Query: fmt.Sprintf("WorkflowType = 'Delivery' AND ExecutionStatus = 'Running' "+
 				"AND ComandaIds = '%s'", s.ID),
 		})
-		if err != nil || answer.Count > 0 {
-			return fmt.Errorf("%d run, %v", answer.GetCount(), err)
+		if err != nil || response.Count > 0 {
+			return fmt.Errorf("%d run, %v", response.GetCount(), err)
 		}
 		return nil
 	})

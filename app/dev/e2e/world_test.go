@@ -264,11 +264,11 @@ func must(t *testing.T, err error) {
 // last error.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
-	patience := 90 * time.Second
+	timeout := 90 * time.Second
 	if *long {
-		patience = 10 * time.Minute
+		timeout = 10 * time.Minute
 	}
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		err := try()
 		if err == nil {

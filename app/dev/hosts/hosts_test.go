@@ -18,7 +18,7 @@ func TestHosts(t *testing.T) {
 	if reason := missing(t.Context()); reason != "" {
 		t.Skip(reason)
 	}
-	o := options{rate: 3, lasts: 10 * time.Second, patience: 10 * time.Minute}
+	o := options{rate: 3, lasts: 10 * time.Second, timeout: 10 * time.Minute}
 	if err := test(t.Context(), o, t.Output()); err != nil {
 		t.Error(err)
 	}

@@ -21,10 +21,10 @@ import (
 
 // options are the flags.
 type options struct {
-	rate     float64
-	lasts    time.Duration
-	patience time.Duration
-	only     string
+	rate    float64
+	lasts   time.Duration
+	timeout time.Duration
+	only    string
 }
 
 // lead is the time with load before and after each fault.
@@ -34,10 +34,10 @@ func main() {
 	var o options
 	flag.Float64Var(&o.rate, "rate", 5, "orders per second of all clients")
 	flag.DurationVar(&o.lasts, "lasts", 20*time.Second, "duration of each fault")
-	flag.DurationVar(&o.patience, "patience", 10*time.Minute, "time within which all events of a fault must arrive")
+	flag.DurationVar(&o.timeout, "timeout", 10*time.Minute, "time within which all events of a fault must arrive")
 	flag.StringVar(&o.only, "only", "", "run only the faults whose names contain this text")
 	flag.Parse()
-	if flag.NArg() > 0 || o.rate <= 0 || o.lasts <= 0 || o.patience <= 0 {
+	if flag.NArg() > 0 || o.rate <= 0 || o.lasts <= 0 || o.timeout <= 0 {
 		flag.Usage()
 		os.Exit(2)
 	}
@@ -111,7 +111,7 @@ func (i *installation) describe(o options) string {
 		runtime.NumCPU(), o.rate, linkDelay, linkLoss, links)
 }
 
-// disturb runs a fault while clients place orders, and waits until all events have arrived, for the patience at most.
+// disturb runs a fault while clients place orders, and waits until all events have arrived, for the timeout at most.
 func (i *installation) disturb(ctx context.Context, f fault, o options) (round, error) {
 	r := round{fault: f.name, strict: f.strict, begin: time.Now()}
 	l := newLoad(ctx, i.caller, i.order, fmt.Sprintf("round-%d", r.begin.UnixNano()), o.rate)
@@ -128,7 +128,7 @@ func (i *installation) disturb(ctx context.Context, f fault, o options) (round, 
 	if err := errors.Join(failed, err); err != nil {
 		return r, err
 	}
-	deadline := time.Now().Add(o.patience)
+	deadline := time.Now().Add(o.timeout)
 	for i.ledger.missing(r.placed) > 0 && time.Now().Before(deadline) {
 		if err := wait(ctx, 100*time.Millisecond); err != nil {
 			return r, err

@@ -13,7 +13,7 @@ const all: Status[] = ["RECEIVED", "CONFIRMED", "PREPARING", "READY", "COMPLETED
 const order = (id: string, status: Status = "RECEIVED") =>
   ({ id, orderId: id, status, version: 1, allowedTransitions: all.slice(all.indexOf(status) + 1) }) as Order;
 
-/** Returns a queue, the changes that it sent, and functions that answer the oldest unanswered change. */
+/** Returns a queue, the changes that it sent, and functions that respond to the oldest change. */
 function queueWithLog() {
   const log: string[] = [];
   const open: { accept: () => void; refuse: () => void }[] = [];
@@ -36,11 +36,11 @@ function queueWithLog() {
       return () => held--;
     },
   });
-  const answer = async (how: "accept" | "refuse") => {
+  const respond = async (how: "accept" | "refuse") => {
     open.shift()![how]();
     await vi.advanceTimersByTimeAsync(0);
   };
-  return { queue, log, answer, held: () => held };
+  return { queue, log, respond, held: () => held };
 }
 
 test("a step is sent after the undo time, unless it is undone", async () => {
@@ -57,39 +57,39 @@ test("a step is sent after the undo time, unless it is undone", async () => {
 });
 
 test("two steps in a row are undone one by one, and sent as one change", async () => {
-  const { queue, log, answer, held } = queueWithLog();
+  const { queue, log, respond, held } = queueWithLog();
   queue.take(order("1"), { to: "CONFIRMED" });
   queue.take(order("1", "CONFIRMED"), { to: "PREPARING" });
   queue.take(order("1", "PREPARING"), { to: "READY" });
   expect(targetOf(queue.undo("1")!)).toBe("READY");
   expect(targetOf(queue.steps().get("1")!)).toBe("PREPARING");
   await vi.advanceTimersByTimeAsync(undoTime);
-  await answer("accept");
+  await respond("accept");
   expect(log).toEqual(["1 PREPARING", "1 sent from RECEIVED"]);
   expect([queue.steps().size, held()]).toEqual([0, 0]);
 });
 
 test("a step that is taken while another one is on its way follows it", async () => {
-  const { queue, log, answer } = queueWithLog();
+  const { queue, log, respond } = queueWithLog();
   queue.take(order("1"), { to: "CONFIRMED" });
   void queue.send("1");
   queue.take(order("1", "CONFIRMED"), { to: "PREPARING" });
-  await answer("accept");
+  await respond("accept");
   await vi.advanceTimersByTimeAsync(undoTime);
   expect(log).toEqual(["1 CONFIRMED", "1 sent from RECEIVED", "1 PREPARING"]);
 });
 
 test("sendAll waits for all steps, and fails with one of them", async () => {
-  const { queue, log, answer } = queueWithLog();
+  const { queue, log, respond } = queueWithLog();
   queue.take(order("1"), { to: "CONFIRMED" });
   queue.take(order("2"), { to: "CONFIRMED" });
   const done = vi.fn();
   const failed = vi.fn();
   void queue.sendAll().then(done, failed);
   expect(log).toEqual(["1 CONFIRMED", "2 CONFIRMED"]);
-  await answer("refuse");
+  await respond("refuse");
   expect(failed).not.toHaveBeenCalled();
-  await answer("accept");
+  await respond("accept");
   expect(failed).toHaveBeenCalled();
   expect(done).not.toHaveBeenCalled();
   expect(log.slice(2)).toEqual(["1 failed", "2 sent from RECEIVED"]);
