@@ -38,7 +38,8 @@ type interruption struct{ signal os.Signal }
 func (i interruption) Error() string { return "interrupted by " + i.signal.String() }
 
 // run builds the program. At the first signal it interrupts go and its compilers, and at the second one it kills them.
-// None of them runs when it returns. The packages compiled so far remain in Go's cache.
+// When go has ended, it kills the compilers that still run, so that none is left. The packages compiled so far remain
+// in Go's cache.
 func (b *build) run(signals <-chan os.Signal) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer b.counting.Wait()
@@ -71,6 +72,7 @@ func (b *build) run(signals <-chan os.Signal) error {
 			_ = syscall.Kill(group, deadly)
 		case err := <-ended:
 			if first != nil {
+				_ = syscall.Kill(group, syscall.SIGKILL) // compilers that ignore SIGINT, for which go does not wait
 				b.progress.interrupt()
 				return interruption{first}
 			}
