@@ -16,28 +16,32 @@ import (
 // startTimeout, which the lease exceeds.
 const (
 	jobStarters  = 8                // concurrent starts
-	jobsPerQueue = 4                // concurrent starts for one website
+	jobsPerQueue = 4                // concurrent starts for one website, and mails in flight
 	jobLease     = 30 * time.Second // until another worker takes over the jobs of a worker that died
 	// jobRetryDelay is the time until a job whose start failed can be claimed again. It keeps its starter so long, so
 	// that starts do not fail one after the other without a pause.
 	jobRetryDelay = time.Second
+	// mailWait is the longest time for which a mail counts as a start of its website after it has been started. With a
+	// bound of mails in flight, the mail of a website does not wait in Temporal for those of another one.
+	mailWait = time.Second
 )
 
 // Jobs starts the workflows of enqueued jobs. Any number of workers can run it concurrently.
 type Jobs struct {
 	store JobStore
-	start func(ctx context.Context, job app.Job) error
+	start jobStart
 	gate  *Gate
 	now   func() time.Time
 	log   zerolog.Logger
 	wakes [2]chan struct{}
 }
 
+// jobStart starts the workflow of a job. If ended is not nil, it waits for the end of the workflow.
+type jobStart = func(ctx context.Context, job app.Job) (ended func(context.Context), err error)
+
 // NewJobs returns a starter of jobs. start must be idempotent. While gate is shut, jobs are released and none is
 // claimed.
-func NewJobs(
-	store JobStore, start func(context.Context, app.Job) error, gate *Gate, now func() time.Time, log zerolog.Logger,
-) *Jobs {
+func NewJobs(store JobStore, start jobStart, gate *Gate, now func() time.Time, log zerolog.Logger) *Jobs {
 	j := &Jobs{store, start, gate, now, log, [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
 	gate.whenOpen(j.Wake)
 	return j
@@ -80,7 +84,7 @@ type jobStarts struct {
 	results chan jobResult
 
 	lock   sync.Mutex
-	queues map[string]int // running starts by queue
+	queues map[string]int // running starts and mails in flight by queue
 	active int            // running starts
 }
 
@@ -159,7 +163,11 @@ func (s *jobStarts) pause(ctx context.Context, more bool) {
 }
 
 func (s *jobStarts) startOne(ctx context.Context, job app.Job) {
-	err := s.gate.start(ctx, func(ctx context.Context) error { return s.start(ctx, job) })
+	var ended func(context.Context)
+	err := s.gate.start(ctx, func(ctx context.Context) (err error) {
+		ended, err = s.start(ctx, job)
+		return err
+	})
 	interrupted := errors.Is(err, errShut) || ctx.Err() != nil
 	failed := err != nil && !interrupted
 	if failed {
@@ -170,11 +178,23 @@ func (s *jobStarts) startOne(ctx context.Context, job app.Job) {
 	if failed {
 		sleep(ctx, jobRetryDelay, nil)
 	}
-	s.lock.Lock()
-	s.active--
-	if s.queues[job.Queue]--; s.queues[job.Queue] == 0 {
-		delete(s.queues, job.Queue)
+	s.free(func() { s.active-- })
+	if ended != nil {
+		limited, cancel := context.WithTimeout(ctx, mailWait)
+		defer cancel()
+		ended(limited)
 	}
+	s.free(func() {
+		if s.queues[job.Queue]--; s.queues[job.Queue] == 0 {
+			delete(s.queues, job.Queue)
+		}
+	})
+}
+
+// free counts less as running, and wakes run if enough starters are free.
+func (s *jobStarts) free(count func()) {
+	s.lock.Lock()
+	count()
 	freed := s.active <= jobStarters/2
 	s.lock.Unlock()
 	if freed {

@@ -73,8 +73,9 @@ func jobOptions(priority temporal.Priority, timeout time.Duration) workflow.Acti
 func JobWorkflowID(kind app.JobKind, subject string) string { return string(kind) + "/" + subject }
 
 // StartJob starts the workflow of a job; its type is the job's kind. The open workflow of a watchdog, of a sold-out
-// product or of an order's acceptance evaluates its subject again. On other open workflows, StartJob has no effect.
-func (c *Client) StartJob(ctx context.Context, job app.Job) error {
+// product or of an order's acceptance evaluates its subject again. On other open workflows, StartJob has no effect. If
+// the job is a mail, ended waits until the workflow has ended; otherwise it is nil.
+func (c *Client) StartJob(ctx context.Context, job app.Job) (ended func(context.Context), err error) {
 	in := JobInput{
 		StoreID: job.StoreID, Queue: job.Queue, Subject: job.Subject, Urgent: job.Urgent, Policy: c.jobs,
 	}
@@ -89,10 +90,13 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) error {
 	}
 	switch job.Kind {
 	case app.JobWatchdog, app.JobSoldOut, app.JobAcceptance:
-		_, err := c.temporal.SignalWithStartWorkflow(ctx, options.ID, signalWatch, nil, options, string(job.Kind), in)
-		return err
+		_, err = c.temporal.SignalWithStartWorkflow(ctx, options.ID, signalWatch, nil, options, string(job.Kind), in)
+		return nil, err
 	}
 	options.EnableEagerStart = true
-	_, err := c.temporal.ExecuteWorkflow(ctx, options, string(job.Kind), in)
-	return err
+	run, err := c.temporal.ExecuteWorkflow(ctx, options, string(job.Kind), in)
+	if err != nil || job.Kind != app.JobMail {
+		return nil, err
+	}
+	return func(ctx context.Context) { _ = run.Get(ctx, nil) }, nil
 }

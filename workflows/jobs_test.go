@@ -83,7 +83,12 @@ func runJobs(t *testing.T, list *jobList, start func(context.Context, app.Job) e
 	list.done = make(chan struct{})
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() { <-list.done; cancel() }()
-	NewJobs(list, start, NewGate(reachable, zerolog.Nop()), time.Now, zerolog.Nop()).Run(ctx)
+	NewJobs(list, asStart(start), NewGate(reachable, zerolog.Nop()), time.Now, zerolog.Nop()).Run(ctx)
+}
+
+// asStart returns the start of jobs whose ends nobody waits for.
+func asStart(start func(context.Context, app.Job) error) jobStart {
+	return func(ctx context.Context, job app.Job) (func(context.Context), error) { return nil, start(ctx, job) }
 }
 
 // A job whose workflow could not be started is started again; other jobs are not.
@@ -170,7 +175,7 @@ func TestJobsWithoutTemporal(t *testing.T) {
 		gate := NewGate(temporal.probe, zerolog.Nop())
 		var running sync.WaitGroup
 		running.Go(func() { gate.Run(ctx) })
-		running.Go(func() { NewJobs(list, start, gate, time.Now, zerolog.Nop()).Run(ctx) })
+		running.Go(func() { NewJobs(list, asStart(start), gate, time.Now, zerolog.Nop()).Run(ctx) })
 		time.Sleep(probeEvery + probeTimeout + ms)
 		synctest.Wait()
 		list.Lock()
@@ -206,7 +211,7 @@ func TestJobsWithFailingStarts(t *testing.T) {
 		list.waiting = append(list.waiting, other)
 		failures, started := 0, 0
 		ctx, stop := context.WithCancel(t.Context())
-		jobs := NewJobs(list, func(_ context.Context, job app.Job) error {
+		jobs := NewJobs(list, asStart(func(_ context.Context, job app.Job) error {
 			list.Lock()
 			defer list.Unlock()
 			if job.Queue == other.Queue {
@@ -215,7 +220,7 @@ func TestJobsWithFailingStarts(t *testing.T) {
 			}
 			failures++
 			return errors.New("the input is too large")
-		}, NewGate(reachable, zerolog.Nop()), time.Now, zerolog.Nop())
+		}), NewGate(reachable, zerolog.Nop()), time.Now, zerolog.Nop())
 		var running sync.WaitGroup
 		running.Go(func() { jobs.Run(ctx) })
 		time.Sleep(10*time.Second + ms)
@@ -266,11 +271,71 @@ func TestJobsTakeTurns(t *testing.T) {
 	starter := NewClient(temporal, Policy{}, JobPolicy{})
 	for kind, want := range map[app.JobKind]string{app.JobMail: "web_1/urgent", app.JobSoldOut: "web_1"} {
 		job := app.Job{StoreID: "sto_1", Queue: "web_1", Kind: kind, Urgent: kind == app.JobMail}
-		if err := starter.StartJob(t.Context(), job); err != nil {
+		if _, err := starter.StartJob(t.Context(), job); err != nil {
 			t.Fatal(err)
 		}
 		if got := temporal.options.Priority.FairnessKey; got != want {
 			t.Errorf("%s: got fairness key %q, want %q", kind, got, want)
 		}
 	}
+}
+
+// A website has few mails in Temporal, so that the mails of others do not wait there for them. It occupies no starter
+// with them, and a hanging mail server does not stop the starts.
+func TestFewMailsInFlight(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		ids := make([]app.JobID, 10*jobsPerQueue)
+		for i := range ids {
+			ids[i] = app.JobID(strconv.Itoa(i))
+		}
+		list := &jobList{waiting: mailJobs(ids...), done: make(chan struct{})}
+		for i := range jobStarters {
+			other := app.JobID("other" + strconv.Itoa(i))
+			list.waiting = append(list.waiting, app.Job{ID: other, Kind: app.JobMail, Queue: "web_2"})
+		}
+		var lock sync.Mutex
+		started, sent := map[string]int{}, make(chan struct{})
+		start := func(_ context.Context, job app.Job) (func(context.Context), error) {
+			lock.Lock()
+			defer lock.Unlock()
+			started[job.Queue]++
+			if job.Queue == "web_2" {
+				return nil, nil
+			}
+			return func(ctx context.Context) {
+				select {
+				case <-sent:
+				case <-ctx.Done():
+				}
+			}, nil
+		}
+		ctx, stop := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() {
+			NewJobs(list, start, NewGate(reachable, zerolog.Nop()), time.Now, zerolog.Nop()).Run(ctx)
+		})
+		check := func(when string, want int) {
+			synctest.Wait()
+			lock.Lock()
+			defer lock.Unlock()
+			if started["web_1"] != want || started["web_2"] != jobStarters {
+				t.Errorf("%s: got %d mails of the website and %d of another one, want %d and %d", when, started["web_1"],
+					started["web_2"], want, jobStarters)
+			}
+		}
+		check("before a mail is sent", jobsPerQueue)
+		select {
+		case sent <- struct{}{}:
+		default:
+			t.Error("nothing waits for a mail")
+		}
+		check("after one is sent", jobsPerQueue+1)
+		time.Sleep(mailWait)
+		check("after the wait", 2*jobsPerQueue+1)
+		close(sent)
+		<-list.done
+		stop()
+		running.Wait()
+	})
 }
