@@ -21,7 +21,7 @@ import (
 const (
 	fastSlots  = 4000
 	slowSlots  = 200
-	burstSlots = 24 // for each processor, of up to 48 attempts
+	burstSlots = 24 // for each processor, of up to 32 attempts
 	jobSlots   = 20
 	mailSlots  = 10
 	// deadlineSlots are the slots of activities that a deadline of an order or a product depends on. Steps of bulk

@@ -61,11 +61,11 @@ func TestClaimBursts(t *testing.T) {
 		"bursts of one":             {100, func(l *app.ClaimLimits) { l.Burst = 1 }, waited, nil, 64},
 		"one":                       {1, nil, waited, nil, 1},
 		"two":                       {2, nil, waited, []int{2}, 0},
-		"as many as the largest":    {48, nil, waited, []int{48}, 0},
-		"one more than the largest": {49, nil, waited, []int{48}, 1},
-		"two more than the largest": {50, nil, waited, []int{48, 2}, 0},
-		"more than one claim takes": {1_000, nil, waited, slices.Repeat([]int{48}, 11), 0},
-		"a smaller claim":           {100, func(l *app.ClaimLimits) { l.BurstBatch = 70 }, waited, []int{48, 22}, 0},
+		"as many as the largest":    {32, nil, waited, []int{32}, 0},
+		"one more than the largest": {33, nil, waited, []int{32}, 1},
+		"two more than the largest": {34, nil, waited, []int{32, 2}, 0},
+		"more than one claim takes": {1_000, nil, waited, slices.Repeat([]int{32}, 16), 0},
+		"a smaller claim":           {100, func(l *app.ClaimLimits) { l.BurstBatch = 70 }, waited, []int{32, 32, 6}, 0},
 		"bursts of two":             {5, func(l *app.ClaimLimits) { l.Burst = 2 }, waited, []int{2, 2}, 1},
 		"fewer than the least":      {9, func(l *app.ClaimLimits) { l.BurstLeast = 10 }, waited, nil, 9},
 		"as many as the least":      {10, func(l *app.ClaimLimits) { l.BurstLeast = 10 }, waited, []int{10}, 0},
@@ -102,10 +102,10 @@ func TestIDsOfABurstFit(t *testing.T) {
 		most                       int // bursts
 	}{
 		"many websites with one delivery": {60, 1, 1, 4},
-		"a few deliveries each":           {20, 1, 3, 2},
+		"a few deliveries each":           {20, 1, 3, 3},
 		"one event for many webhooks":     {1, 90, 1, 4},
-		"many events for a few webhooks":  {1, 5, 40, 5},
-		"one webhook":                     {1, 1, 96, 2},
+		"many events for a few webhooks":  {1, 5, 40, 7},
+		"one webhook":                     {1, 1, 96, 3},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -198,7 +198,7 @@ func TestReplaysBesideBursts(t *testing.T) {
 	for _, want := range []struct {
 		sizes  []int
 		single int
-	}{{[]int{48, 48, 4}, 53}, {nil, 64}} {
+	}{{[]int{32, 32, 32, 4}, 48}, {nil, 64}} {
 		sizes, single := burstSizes(claimOnce(t, db.Queue, waited, bursting()))
 		if diff := cmp.Diff(want.sizes, sizes); diff != "" || single != want.single {
 			t.Errorf("got %d without a burst, want %d; sizes of bursts (-want +got): %s", single, want.single, diff)
@@ -221,7 +221,7 @@ func TestWaitForWindowCausesNoBurst(t *testing.T) {
 		sizes []int
 	}{
 		{next.Add(waited.Sub(noon) - time.Millisecond), nil},
-		{next.Add(waited.Sub(noon)), []int{48, 48, 48, 48, 44}},
+		{next.Add(waited.Sub(noon)), append(slices.Repeat([]int{32}, 7), 12)},
 	} {
 		sizes, _ := burstSizes(claimOnce(t, db.Queue, step.at, bursting()))
 		if diff := cmp.Diff(step.sizes, sizes, cmpopts.EquateEmpty()); diff != "" {

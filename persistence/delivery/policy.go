@@ -89,7 +89,7 @@ func DefaultPolicy() Policy {
 	return Policy{
 		Claim: app.ClaimLimits{
 			Batch: 64, SlowBatch: 16,
-			Burst: 48, BurstBatch: 528, BurstAfter: 30 * time.Millisecond,
+			Burst: 32, BurstBatch: 512, BurstAfter: 30 * time.Millisecond,
 			// Set by load tests: 8 pending deliveries before a receiver has responded, 50 if it fails or is slow, and
 			// 800 while it responds quickly. The throughput of a tenant is proportional to its pending deliveries: with
 			// one webhook, it needs about 700 beside a tenant with a hundred webhooks.

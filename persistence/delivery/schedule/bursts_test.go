@@ -80,10 +80,10 @@ func TestSubscriptionsOfABurst(t *testing.T) {
 	}{
 		"one delivery each":         {35, 1, false, []int{17, 17}, 1},
 		"three deliveries each":     {20, 3, false, []int{30, 30}, 0},
-		"many deliveries each":      {3, 40, false, []int{48, 48, 24}, 0},
-		"as many as a burst, twice": {2, 48, false, []int{48, 48}, 0},
+		"many deliveries each":      {3, 40, false, []int{32, 32, 32, 24}, 0},
+		"as many as a burst, twice": {2, 32, false, []int{32, 32}, 0},
 		"the same event":            {30, 1, true, []int{25, 5}, 0},
-		"the same events":           {10, 10, true, []int{48, 48, 4}, 0},
+		"the same events":           {10, 10, true, []int{32, 32, 32, 4}, 0},
 	} {
 		var queues []Queue
 		for i := range test.subscriptions {

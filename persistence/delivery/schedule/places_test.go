@@ -11,7 +11,7 @@ import (
 // production are limits like those of production.
 var production = Limits{
 	ClaimLimits: app.ClaimLimits{
-		Batch: 64, SlowBatch: 16, Burst: 48, BurstBatch: 528, Unproven: 8, Quick: 800, Slow: 50,
+		Batch: 64, SlowBatch: 16, Burst: 32, BurstBatch: 512, Unproven: 8, Quick: 800, Slow: 50,
 	},
 	PromptGrowth: 8, SlowPace: 2,
 }

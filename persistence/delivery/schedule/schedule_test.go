@@ -272,7 +272,7 @@ func drawLimits(t *rapid.T) Limits {
 	limits := production
 	limits.Batch = rapid.IntRange(0, 64).Draw(t, "batch")
 	limits.SlowBatch = rapid.IntRange(0, 16).Draw(t, "slow batch")
-	limits.Burst = rapid.SampledFrom([]int{0, 1, 2, 8, 48}).Draw(t, "burst")
+	limits.Burst = rapid.SampledFrom([]int{0, 1, 2, 8, 32}).Draw(t, "burst")
 	limits.BurstLeast = rapid.IntRange(0, 10).Draw(t, "burst least")
 	limits.BurstAfter = time.Duration(rapid.IntRange(0, 1000).Draw(t, "burst after")) * time.Millisecond
 	return limits
