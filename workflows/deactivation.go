@@ -52,5 +52,5 @@ func Deactivation(ctx workflow.Context, in JobInput) error {
 
 // HandleDeactivation registers the activities of deactivation jobs. It must be called before Start.
 func (w *Workers) HandleDeactivation(d *activities.Deactivation) {
-	w.jobs.RegisterActivityWithOptions(d.EndBatch, activity.RegisterOptions{Name: activityEndBatch})
+	w.jobs.RegisterActivityWithOptions(limitShare(w.shares, d.EndBatch), activity.RegisterOptions{Name: activityEndBatch})
 }

@@ -53,5 +53,6 @@ func Erasure(ctx workflow.Context, in JobInput) error {
 
 // HandleErasure registers the activity of erasures. It must be called before Start.
 func (w *Workers) HandleErasure(e *activities.Erasure) {
-	w.jobs.RegisterActivityWithOptions(e.EraseEvents, activity.RegisterOptions{Name: activityEraseEvents})
+	w.jobs.RegisterActivityWithOptions(limitShare(w.shares, e.EraseEvents),
+		activity.RegisterOptions{Name: activityEraseEvents})
 }

@@ -74,7 +74,7 @@ func (w *Workers) HandleTeardown(t *activities.Teardown) {
 	cancel := func(ctx context.Context, in activities.TeardownInput) (activities.TeardownResult, error) {
 		return t.CancelBatch(ctx, in, func() { activity.RecordHeartbeat(ctx) })
 	}
-	w.jobs.RegisterActivityWithOptions(cancel, activity.RegisterOptions{Name: activityCancelBatch})
+	w.jobs.RegisterActivityWithOptions(limitShare(w.shares, cancel), activity.RegisterOptions{Name: activityCancelBatch})
 }
 
 // CancelDelivery requests the cancellation of a delivery's workflow. found is false if there is no open workflow.

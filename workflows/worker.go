@@ -34,7 +34,11 @@ const (
 )
 
 // Workers runs the workflows and activities of a worker process.
-type Workers struct{ fast, slow, bursts, jobs, mails, deadlines worker.Worker }
+type Workers struct {
+	fast, slow, bursts, jobs, mails, deadlines worker.Worker
+
+	shares *shares // of the slots of jobs
+}
 
 // NewWorkers returns the workers of all task queues. When they stop, running attempts have stopTimeout to finish and to
 // be recorded.
@@ -55,6 +59,7 @@ func NewWorkers(
 		jobs:      worker.New(temporal, JobTaskQueue, activityOptions(jobSlots, stopTimeout)),
 		mails:     worker.New(temporal, MailTaskQueue, activityOptions(mailSlots, stopTimeout)),
 		deadlines: worker.New(temporal, DeadlineTaskQueue, activityOptions(deadlineSlots, stopTimeout)),
+		shares:    newShares(),
 	}
 	Register(w.fast)
 	// Bursts are registered even if they are disabled, because other workers may have started bursts.
@@ -65,7 +70,8 @@ func NewWorkers(
 	w.jobs.RegisterActivityWithOptions(func(ctx context.Context) (activities.EraseResult, error) {
 		return jobs.Erase(ctx, func() { activity.RecordHeartbeat(ctx) })
 	}, activity.RegisterOptions{Name: activityErase})
-	w.jobs.RegisterActivityWithOptions(jobs.ContinueReplay, activity.RegisterOptions{Name: activityContinueReplay})
+	w.jobs.RegisterActivityWithOptions(limitShare(w.shares, jobs.ContinueReplay),
+		activity.RegisterOptions{Name: activityContinueReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.CancelReplay, activity.RegisterOptions{Name: activityCancelReplay})
 	w.jobs.RegisterActivityWithOptions(jobs.TickWatchdog, activity.RegisterOptions{Name: activityTickWatchdog})
 	w.fast.RegisterActivityWithOptions(sendTest(deliveries.Test), activity.RegisterOptions{Name: activityTest})

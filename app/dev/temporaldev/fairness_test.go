@@ -41,7 +41,10 @@ func TestFairness(t *testing.T) {
 	awaitBacklog(t, c, backlog+1)
 
 	served := make(chan string, backlog+1)
-	serve := func(_ context.Context, key string) error {
+	serve := func(ctx context.Context, key string) error {
+		if got := activity.GetInfo(ctx).Priority.FairnessKey; got != key {
+			t.Errorf("fairness key of the activity: got %q, want %q", got, key)
+		}
 		served <- key
 		return nil
 	}
