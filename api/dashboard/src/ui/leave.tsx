@@ -26,7 +26,7 @@ export function LeaveDialog({
   discard = "Discard changes",
 }: Props) {
   const { status, proceed, reset } = useBlocker({
-    // A store that requires a second factor refuses to save; its redirect must not wait for an answer.
+    // A store that requires a second factor refuses to save; its redirect must not wait for the user.
     shouldBlockFn: ({ next }) => unsaved && next.pathname !== "/security",
     enableBeforeUnload: unsaved,
     withResolver: true,

@@ -51,6 +51,10 @@ describe("an audit entry", () => {
       { label: "Role", text: "Staff" },
       { label: "Name", text: "READY" },
     ]);
+    const managedBy = { planManagedBy: { from: "OWNER", to: "PLATFORM" } };
+    expect(detailsOf(entry({ details: managedBy }), formats)).toEqual([
+      { label: "Plan managed by", text: "Owners and platform administrators → Platform administrators only" },
+    ]);
     expect(detailsOf(entry({}), formats)).toEqual([]);
   });
 

@@ -2,7 +2,7 @@ import type { components } from "@comanda/client";
 
 import { days } from "@/domain/opening-hours";
 import { fulfillments, statuses } from "@/domain/orders";
-import { planName, plans } from "@/domain/plans";
+import { planManagers, planName, plans } from "@/domain/plans";
 import { roles } from "@/domain/roles";
 
 export type Entry = components["schemas"]["AuditEntry"];
@@ -113,6 +113,9 @@ const words: Record<string, string> = {
 /** The members whose values are constants; "" is a change without a member. */
 const constants = new Set(["", "role", "plan", "previousStatus", "types"]);
 
+/** The words for constants that mean something else in other members. */
+const wordsOf: Partial<Record<string, Record<string, string>>> = { planManagedBy: planManagers };
+
 /** Returns the details of an entry. A change is shown as "old → new", and money with its currency. */
 export function detailsOf({ details = {} }: Entry, formats: Formats): { label: string; text: string }[] {
   const { currency } = details as { currency?: unknown };
@@ -170,7 +173,8 @@ function valueFormat({ money, time, rate, weekday }: Formats, currency: string |
         )
         .join(", ");
     }
-    if (typeof value === "string" && constants.has(name)) return words[value] ?? value;
+    const known = wordsOf[name] ?? (constants.has(name) ? words : undefined);
+    if (typeof value === "string" && known) return known[value] ?? value;
     if (typeof value === "number" && name.endsWith("Ppm")) return rate(value);
     if (typeof value === "number" && name.endsWith("Minor") && currency) return money(value, currency);
     return isTime(value) ? time(value) : String(value);

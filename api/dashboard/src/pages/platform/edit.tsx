@@ -5,7 +5,7 @@ import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
 import { useInvalidate } from "@/api/queries";
 import { SocialFields, socialChange } from "@/components/social-fields";
-import { type Plan, planName, plans } from "@/domain/plans";
+import { type Plan, planManagers, planName, plans } from "@/domain/plans";
 import { FormDialog } from "@/ui/dialog";
 import { SelectField, TextField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
@@ -28,11 +28,6 @@ function useChange({ website, onClose }: Props, done: (changed: Website) => stri
     onSettled: () => invalidate("websites"),
   });
 }
-
-const planManagers: Record<Website["planManagedBy"], string> = {
-  OWNER: "Owners and platform administrators",
-  PLATFORM: "Platform administrators only",
-};
 
 /** Edits the name, the domain and the plan of a website. It sends only what was changed. */
 export function EditDialog(props: Props) {
