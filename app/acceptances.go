@@ -48,7 +48,7 @@ const (
 	AcceptanceScheduled AcceptanceState = "scheduled" // the order is for later and not due
 	AcceptanceWaiting   AcceptanceState = "waiting"
 	AcceptanceReminded  AcceptanceState = "reminded"
-	AcceptanceAnswered  AcceptanceState = "answered"  // the order left RECEIVED
+	AcceptanceHandled   AcceptanceState = "handled"   // the order left RECEIVED
 	AcceptanceCancelled AcceptanceState = "cancelled" // by the service, because it was not accepted in time
 	AcceptanceOff       AcceptanceState = "off"       // the store has no deadlines
 	AcceptanceUnknown   AcceptanceState = "unknown"   // the database has no such order, after a restore

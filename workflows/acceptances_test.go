@@ -20,13 +20,13 @@ type unaccepted struct {
 	rules    app.Acceptance
 	since    time.Duration // from the start of the workflow
 	behind   time.Duration // of the database's clock
-	answered bool
+	handled  bool
 	reminded bool
 }
 
 func (u *unaccepted) tick(at time.Duration) app.AcceptanceTick {
-	if u.answered {
-		return app.AcceptanceTick{State: app.AcceptanceAnswered}
+	if u.handled {
+		return app.AcceptanceTick{State: app.AcceptanceHandled}
 	}
 	waited := at - u.behind - u.since
 	step := u.rules.Step(waited, u.reminded)
@@ -92,7 +92,7 @@ func TestAcceptance(t *testing.T) {
 		}
 	}
 	nothing := change(0, false, func(*unaccepted) {})
-	answer := func(o *unaccepted) { o.answered = true }
+	handle := func(o *unaccepted) { o.handled = true }
 	for name, c := range map[string]struct {
 		order   unaccepted
 		prepare func(*testsuite.TestWorkflowEnvironment, *unaccepted)
@@ -101,16 +101,16 @@ func TestAcceptance(t *testing.T) {
 	}{
 		"off":       {unaccepted{}, nothing, app.AcceptanceOff, []time.Duration{0}},
 		"cancelled": {unaccepted{rules: both}, nothing, app.AcceptanceCancelled, []time.Duration{0, 5 * m, 10 * m}},
-		"answered": {unaccepted{rules: both}, change(3*m, true, answer), app.AcceptanceAnswered,
+		"handled": {unaccepted{rules: both}, change(3*m, true, handle), app.AcceptanceHandled,
 			[]time.Duration{0, 3 * m}},
-		"the signal is lost": {unaccepted{rules: both}, change(3*m, false, answer), app.AcceptanceAnswered,
+		"the signal is lost": {unaccepted{rules: both}, change(3*m, false, handle), app.AcceptanceHandled,
 			[]time.Duration{0, 5 * m}},
 		"for later": {
 			unaccepted{rules: both, since: 60 * m}, nothing, app.AcceptanceCancelled,
 			[]time.Duration{0, 60 * m, 65 * m, 70 * m},
 		},
 		"a reminder alone": {
-			unaccepted{rules: app.Acceptance{RemindAfterMinutes: 5}}, change(600*m, true, answer), app.AcceptanceAnswered,
+			unaccepted{rules: app.Acceptance{RemindAfterMinutes: 5}}, change(600*m, true, handle), app.AcceptanceHandled,
 			[]time.Duration{0, 5 * m, 600 * m},
 		},
 		"later deadlines meanwhile": {

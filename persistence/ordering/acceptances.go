@@ -96,7 +96,7 @@ func endedAcceptance(ctx context.Context, tx bun.Tx, order app.Order) (app.Accep
 	if cancelled {
 		return app.AcceptanceCancelled, err
 	}
-	return app.AcceptanceAnswered, err
+	return app.AcceptanceHandled, err
 }
 
 // tickReceived is TickAcceptance for a locked order in RECEIVED.

@@ -169,7 +169,7 @@ func TestConfirmationRacesTheDeadline(t *testing.T) {
 		racing.Wait()
 		read, err := db.Order(t.Context(), r.Stores[0], order.ID, "")
 		must(t, err)
-		wantState, wantCode := app.AcceptanceAnswered, app.Code("")
+		wantState, wantCode := app.AcceptanceHandled, app.Code("")
 		if read.Status == app.OrderCancelled {
 			wantState, wantCode = app.AcceptanceCancelled, app.CodeInvalidTransition
 		}
@@ -251,7 +251,7 @@ func TestPromiseMovesTheDeadline(t *testing.T) {
 }
 
 // A change from RECEIVED starts the job again, which makes the workflow end.
-func TestAnsweredOrderEndsItsWorkflow(t *testing.T) {
+func TestHandledOrderEndsItsWorkflow(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -269,8 +269,8 @@ func TestAnsweredOrderEndsItsWorkflow(t *testing.T) {
 		}
 	}
 	wait(t, db, order.ID, time.Hour)
-	if tick := r.evaluate(t, db.DB, order.ID); tick.State != app.AcceptanceAnswered {
-		t.Errorf("evaluation: got %+v, want answered", tick)
+	if tick := r.evaluate(t, db.DB, order.ID); tick.State != app.AcceptanceHandled {
+		t.Errorf("evaluation: got %+v, want handled", tick)
 	}
 }
 

@@ -52,8 +52,8 @@ func TestAcceptance(t *testing.T) {
 		RemindAfterMinutes: new(5), CancelAfterMinutes: new(10),
 	}})
 	must(t, err)
-	answered, cancelled := shop.order(), shop.order()
-	awaitAcceptance(t, answered.ID, app.AcceptanceWaiting)
+	handled, cancelled := shop.order(), shop.order()
+	awaitAcceptance(t, handled.ID, app.AcceptanceWaiting)
 	awaitAcceptance(t, cancelled.ID, app.AcceptanceWaiting)
 	eventually(t, "the workflows are found by their store", func() error {
 		found, err := worldOf(t).temporal.CountWorkflow(t.Context(), &workflowservice.CountWorkflowExecutionsRequest{
@@ -66,8 +66,8 @@ func TestAcceptance(t *testing.T) {
 	})
 
 	// The workflow ends when the order leaves RECEIVED.
-	r.changeStatus(answered, comanda.OrderStatusConfirmed)
-	replay(t, "acceptance_answered", ended(t, workflows.JobWorkflowID(app.JobAcceptance, answered.ID)))
+	r.changeStatus(handled, comanda.OrderStatusConfirmed)
+	replay(t, "acceptance_handled", ended(t, workflows.JobWorkflowID(app.JobAcceptance, handled.ID)))
 
 	// No worker runs at the deadline. The next one cancels the order.
 	first.Kill()
