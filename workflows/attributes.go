@@ -20,8 +20,8 @@ import (
 
 // Search attributes by which operators find workflows (docs/behaviour.md#search-attributes).
 var (
-	// attributeIDs holds the events, webhooks and stores of a delivery or a burst. One list is cheaper than several
-	// attributes: a visibility store in PostgreSQL has a GIN index for each list.
+	// attributeIDs holds the events, webhooks and stores of a delivery or a burst, and the store of a job. One list is
+	// cheaper than several attributes: a visibility store in PostgreSQL has a GIN index for each list.
 	attributeIDs       = temporal.NewSearchAttributeKeyKeywordList("ComandaIds")
 	attributeEventType = temporal.NewSearchAttributeKeyKeyword("ComandaEventType")
 	attributeState     = temporal.NewSearchAttributeKeyKeyword("ComandaDeliveryState")

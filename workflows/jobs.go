@@ -86,7 +86,8 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) (ended func(context.
 		WorkflowIDReusePolicy:    enums.WORKFLOW_ID_REUSE_POLICY_ALLOW_DUPLICATE,
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		Priority:                 in.priority(),
-		TypedSearchAttributes:    temporal.NewSearchAttributes(attributeStore.ValueSet(string(job.StoreID))),
+		TypedSearchAttributes: temporal.NewSearchAttributes(
+			attributeIDs.ValueSet([]string{string(job.StoreID)}), attributeStore.ValueSet(string(job.StoreID))),
 	}
 	switch job.Kind {
 	case app.JobWatchdog, app.JobSoldOut, app.JobAcceptance:

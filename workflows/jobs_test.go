@@ -264,6 +264,22 @@ func TestJobActivitiesTakeTurns(t *testing.T) {
 	}
 }
 
+// One search attribute finds the deliveries and the jobs of a store.
+func TestJobsAreFoundByTheirStore(t *testing.T) {
+	t.Parallel()
+	temporal := &server{}
+	starter := NewClient(temporal, Policy{}, JobPolicy{})
+	for _, kind := range []app.JobKind{app.JobMail, app.JobAcceptance, app.JobTeardown} {
+		if _, err := starter.StartJob(t.Context(), app.Job{StoreID: "sto_1", Kind: kind}); err != nil {
+			t.Fatal(err)
+		}
+		ids, _ := temporal.options.TypedSearchAttributes.GetKeywordList(attributeIDs)
+		if !slices.Equal(ids, []string{"sto_1"}) {
+			t.Errorf("%s: got ComandaIds %v, want the store", kind, ids)
+		}
+	}
+}
+
 // The workflow tasks of a job take turns as its activities do.
 func TestJobsTakeTurns(t *testing.T) {
 	t.Parallel()

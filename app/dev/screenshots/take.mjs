@@ -109,7 +109,7 @@ async function shoot(name, text) {
 await open(retrying)
 await tab('User Metadata')
 await shoot('delivery-retrying', /attempt 5 of 6 failed: .* next at/)
-await list(`ComandaIds = "${store}" OR ComandaStoreId = "${store}"`)
+await list(`ComandaIds = "${store}"`)
 await shoot('everything-of-a-store', 'retrying')
 await list(`ComandaIds = "${webhook.id}" AND ComandaDeliveryState = "dead_letter"`)
 await shoot('dead-letters', 'dead_letter')
