@@ -306,7 +306,8 @@ func (d *Deliveries) Cancel(ctx context.Context, in CancelInput) error {
 }
 
 // Headers returns the headers of an attempt that begins at at: Comanda's, those of Standard Webhooks
-// (docs/behaviour.md#signatures) and the webhook's own, which cannot replace others.
+// (docs/behaviour.md#signatures) and the webhook's own, which cannot replace others. A test has no position and no
+// resource.
 func Headers(outgoing app.Outgoing, at time.Time) http.Header {
 	seconds := app.SignatureTime(outgoing.EventAt, at).Unix()
 	timestamp := strconv.FormatInt(seconds, 10)
@@ -324,6 +325,12 @@ func Headers(outgoing app.Outgoing, at time.Time) http.Header {
 		"Webhook-Timestamp":   {timestamp},
 		"Webhook-Signature":   {standardSignatures(outgoing, seconds)},
 	})
+	if outgoing.Position != 0 {
+		headers.Set("X-Webhook-Position", strconv.FormatInt(outgoing.Position, 10))
+	}
+	if outgoing.Resource != "" {
+		headers.Set("X-Webhook-Resource", outgoing.Resource)
+	}
 	return headers
 }
 

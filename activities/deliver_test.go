@@ -87,7 +87,7 @@ func (m *memory) EndDelivery(
 func outgoing(url string) app.Outgoing {
 	return app.Outgoing{
 		Status: app.DeliveryPending, SubscriptionID: "whk_1", EventID: "evt_1", EventAt: eventAt,
-		Body: []byte(`{"id":"evt_1"}`), URL: url,
+		Position: 3632106700800000, Resource: "order/ord_1", Body: []byte(`{"id":"evt_1"}`), URL: url,
 		Secret: app.NewSecret(strings.Repeat("s", 32)), Active: true,
 	}
 }
@@ -297,12 +297,21 @@ func TestHeaders(t *testing.T) {
 		"Webhook-Id": "evt_1", "Webhook-Timestamp": "1773489600",
 		"X-Webhook-Signature": app.Sign(out.Secret, 1773489600, out.Body),
 		"Webhook-Signature":   app.SignStandard(out.Secret, "evt_1", 1773489600, out.Body),
+		"X-Webhook-Position":  "3632106700800000", "X-Webhook-Resource": "order/ord_1",
 	} {
 		t.Run(name, func(t *testing.T) {
 			if got := get(eventAt, name); got != want {
 				t.Errorf("%s: %q, want %q", name, got, want)
 			}
 		})
+	}
+	// A test has neither a position nor a resource.
+	test := out
+	test.Position, test.Resource = 0, ""
+	for _, name := range []string{"X-Webhook-Position", "X-Webhook-Resource"} {
+		if sent, ok := Headers(test, eventAt)[name]; ok {
+			t.Errorf("%s of a test: got %q, want none", name, sent)
+		}
 	}
 	// During an overlap, webhook-signature has both signatures, and X-Webhook-Signature the new one.
 	out.PreviousSecret, out.Secret = out.Secret, app.NewSecret(strings.Repeat("n", 32))

@@ -251,7 +251,7 @@ func webhookEvents() (events []openapi.Event) {
 		must(err)
 		events = append(events, openapi.Event{
 			Type: string(row.name), Envelope: app.Envelope{}, Data: row.data, Always: row.always,
-			Example: json.RawMessage(example), Tag: "Events",
+			Example: json.RawMessage(example), Tag: "Events", Unplaced: row.name == app.EventTestPing,
 		})
 	}
 	return events

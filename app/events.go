@@ -3,6 +3,7 @@ package app
 import (
 	"bytes"
 	"encoding/json"
+	"strings"
 	"time"
 )
 
@@ -82,6 +83,19 @@ type Envelope struct {
 	StoreID   StoreID   `json:"storeId"`
 	Timestamp Time      `json:"timestamp"`
 	Data      any       `json:"data"`
+}
+
+// Resource returns the resource of an event of type t with a subject, for example "order/ord_…". The resource of a
+// payment is its order. It returns "" if the event has no subject.
+func (t EventType) Resource(subject string) string {
+	if subject == "" {
+		return ""
+	}
+	kind, _, _ := strings.Cut(string(t), ".")
+	if kind == "payment" {
+		kind = "order"
+	}
+	return kind + "/" + subject
 }
 
 // Subject is implemented by objects and by data of events that concern an order, a customer, a reservation or a

@@ -10,6 +10,8 @@ type Outgoing struct {
 	EventID        EventID
 	EventType      EventType
 	EventAt        time.Time
+	Position       int64  // of the event; 0 = none
+	Resource       string // that the event is about, see EventType.Resource; "" = none
 	Body           []byte // bytes of the envelope; nil if they have been erased
 	TraceContext   string // the trace of the event as the header traceparent (W3C Trace Context); "" = not traced
 	URL            string

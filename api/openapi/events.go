@@ -18,6 +18,7 @@ type Event struct {
 	Always   []string // members that this event has and other events with this type of data can lack
 	Example  any      // of the body
 	Tag      string
+	Unplaced bool // it has no position
 }
 
 // Name returns the type as an identifier: orderCreated.
@@ -106,6 +107,9 @@ func (e Event) request(texts *Texts) (*openapi31.PathItem, error) {
 	body.WithRequired(true)
 	post.WithRequestBody(openapi31.RequestBodyOrReference{RequestBody: &body})
 	for _, sent := range texts.WebhookHeaders {
+		if sent.Placed && e.Unplaced {
+			continue
+		}
 		header := openapi31.Parameter{Name: sent.Name, In: openapi31.ParameterInHeader}
 		header.WithRequired(true).WithDescription(sent.Text).
 			WithSchema(map[string]any{"type": "string", "examples": []any{sent.Example}})

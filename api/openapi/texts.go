@@ -61,7 +61,11 @@ type Topic struct {
 type Server struct{ URL, Text, Variable, Default, Meaning string }
 
 // Header is a header of a request to a webhook.
-type Header struct{ Name, Text, Example string }
+type Header struct {
+	Name, Text, Example string
+
+	Placed bool // only events with a position have it
+}
 
 // OperationText is the texts of an operation.
 type OperationText struct {

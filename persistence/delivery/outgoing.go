@@ -91,7 +91,8 @@ func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
 
 // outgoingColumns are columns that scanOutgoing reads: of an event e, a subscription s and, if the
 // attempt is already recorded, an attempt a.
-const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, e.trace_context,
+const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, e.trace_context, e.subject,
+	coalesce((SELECT l.position FROM event_log l WHERE l.id = e.id AND l.store_id = e.store_id), 0),
 	s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
 	CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END,
 	coalesce(s.previous_secret_until <= now(), false), s.headers,
@@ -102,11 +103,13 @@ const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, e.trac
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
 	var body, trace, reason *string
+	var subject string
 	var sealed, previous, headers []byte
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
 	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &trace,
+		&subject, &o.Position,
 		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
 		&previous, &expired, &headers, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
@@ -118,6 +121,7 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	if trace != nil {
 		o.TraceContext = *trace
 	}
+	o.Resource = o.EventType.Resource(subject)
 	if status != nil {
 		o.Recorded = &app.Attempt{
 			Status: *status, StatusCode: int(*code), ResponseTimeMs: *ms, Error: *reason,

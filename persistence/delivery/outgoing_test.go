@@ -3,10 +3,71 @@ package delivery_test
 import (
 	"sync"
 	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
+
+// Each attempt carries the position and the resource of its event: of first deliveries, of retries, and of replays of
+// missed events. A test has neither.
+func TestOutgoingPositions(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	first := r.Subscribe(t, db, 0, app.EventTypes[:]...)
+	order := r.PlaceOne(t, db)
+	_, err := db.RecordPayment(t.Context(), noon, store, order.ID, persistencetest.Payment("txn_1", 1_000), nil)
+	must(t, err)
+	reservation, err := db.Reserve(t.Context(), noon, store, app.NewReservation{
+		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 2, StartAt: app.At(noon.Add(24 * time.Hour)),
+	}, nil)
+	must(t, err)
+	dispatchAll(t, db)
+	second := r.Subscribe(t, db, 0, app.EventTypes[:]...)
+	replay := createReplay(t, db, store, app.NewBulkReplay{
+		SubscriptionID: second.ID, DeliveryStatus: app.ReplayedMissed, From: app.At(noon),
+		To: app.At(noon.Add(time.Hour)),
+	})
+	step(t, db, store, replay.ID, 100)
+	want := map[string]bool{
+		"product.created product/" + string(r.Menu[0].ID):           true,
+		"customer.created customer/" + string(order.Customer.ID):    true,
+		"order.created order/" + string(order.ID):                   true,
+		"payment.succeeded order/" + string(order.ID):               true,
+		"reservation.created reservation/" + string(reservation.ID): true,
+	}
+	positions := map[app.EventID]int64{}
+	for _, e := range listed(t, db, store, app.EventFilter{}, true, 0) {
+		positions[e.ID] = e.Position
+	}
+	got := map[app.SubscriptionID]map[string]bool{first.ID: {}, second.ID: {}}
+	for _, c := range claimOnce(t, db.Queue, later, all) {
+		for number := range 2 {
+			o, err := db.Outgoing(t.Context(), c.ID, number+1)
+			must(t, err)
+			if o.Position == 0 || o.Position != positions[o.EventID] {
+				t.Errorf("position of %s: got %d, want %d", o.EventType, o.Position, positions[o.EventID])
+			}
+			got[o.SubscriptionID][string(o.EventType)+" "+o.Resource] = true
+		}
+	}
+	for id, resources := range got {
+		if diff := cmp.Diff(want, resources); diff != "" {
+			t.Errorf("resources of the events for %s (-want +got):\n%s", id, diff)
+		}
+	}
+	test, err := db.CreateTest(t.Context(), noon, store, first.ID)
+	must(t, err)
+	o, err := db.OutgoingTest(t.Context(), test)
+	must(t, err)
+	if o.Position != 0 || o.Resource != "" {
+		t.Errorf("test: got position %d and resource %q, want neither", o.Position, o.Resource)
+	}
+}
 
 // A secret that cannot be decrypted fails only the attempts of its subscription, even if the
 // statement loads attempts of other subscriptions.

@@ -15772,6 +15772,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -15824,6 +15828,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -15879,6 +15887,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -15999,6 +16011,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16118,6 +16134,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16237,6 +16257,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16357,6 +16381,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16405,6 +16433,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16458,6 +16490,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16509,6 +16545,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16604,6 +16644,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16704,6 +16748,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16769,6 +16817,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
@@ -16833,6 +16885,10 @@ export interface operations {
                 "X-Webhook-Timestamp": string;
                 /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
                 "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
             };
             path?: never;
             cookie?: never;
