@@ -259,6 +259,12 @@ func (db *DB) Authenticate(
 			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL END`, session, user, store).
 		Scan(&p.LoggedInAt, &p.OTP, &p.Role, &p.WebsiteID, &suspended, &p.RequireOTP, &p.Sandbox, &p.View.ID,
 			&p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+	return authenticated(p, suspended, err)
+}
+
+// authenticated returns the principal that a query has found, or the error of its absence. suspended means that the
+// website is suspended.
+func authenticated(p app.Principal, suspended bool, err error) (app.Principal, error) {
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return app.Principal{}, sessionEnded()

@@ -24,7 +24,7 @@ func BusinessDate(ctx context.Context, tx bun.Tx, store app.StoreID, now time.Ti
 // BusinessDateAt returns the business date at the time now: the date in the time zone, or the previous date if the hour
 // is before the cutoff.
 func BusinessDateAt(now time.Time, timezone string, cutoffHour int) (string, error) {
-	zone, err := ZoneOf(timezone)
+	zone, err := zoneOf(timezone)
 	if err != nil {
 		return "", err
 	}

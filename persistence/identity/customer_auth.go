@@ -258,13 +258,7 @@ func (db *DB) AuthenticateCustomer(
 		WHERE s.id = $1 AND s.customer_id = $2 AND s.store_id = $3 AND s.ended_at IS NULL`, session, customer, store).
 		Scan(&p.LoggedInAt, &p.WebsiteID, &suspended, &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency,
 			&p.View.IsDefault)
-	switch {
-	case errors.Is(err, sql.ErrNoRows):
-		return app.Principal{}, sessionEnded()
-	case err == nil && suspended:
-		return app.Principal{}, app.WebsiteSuspended()
-	}
-	return p, pg.Classify(err)
+	return authenticated(p, suspended, err)
 }
 
 // EndCustomerSession ends the session of a logged-in customer and records the logout. An ended session stays as it is.

@@ -20,7 +20,7 @@ type HoursRow struct {
 
 // Hours returns when the store takes orders.
 func (r HoursRow) Hours() (app.Hours, error) {
-	zone, err := ZoneOf(r.Timezone)
+	zone, err := zoneOf(r.Timezone)
 	hours := app.Hours{Zone: zone, Opening: r.OpeningHours, Closures: r.Closures}
 	if r.OrderingPausedUntil != nil {
 		hours.PausedUntil = *r.OrderingPausedUntil

@@ -78,6 +78,16 @@ func SettingsOf(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings
 	return row.settings(), err
 }
 
+// ZonedSettingsOf is [SettingsOf], with the location of the time zone.
+func ZonedSettingsOf(
+	ctx context.Context, tx bun.Tx, store app.StoreID,
+) (settings app.Settings, zone *time.Location, err error) {
+	if settings, err = SettingsOf(ctx, tx, store); err == nil {
+		zone, err = zoneOf(settings.Timezone)
+	}
+	return settings, zone, err
+}
+
 // LockSettings is [SettingsOf] with a lock of the store. The lock serialises changes of settings and the
 // assignment of seats.
 func LockSettings(ctx context.Context, tx bun.Tx, store app.StoreID) (app.Settings, error) {

@@ -8,8 +8,8 @@ import (
 // zones caches *time.Location by name, because loading one reads a file.
 var zones sync.Map
 
-// ZoneOf returns the location with an IANA name.
-func ZoneOf(name string) (*time.Location, error) {
+// zoneOf returns the location with an IANA name.
+func zoneOf(name string) (*time.Location, error) {
 	if zone, ok := zones.Load(name); ok {
 		return zone.(*time.Location), nil
 	}

@@ -35,11 +35,7 @@ func (c Clock) step(period app.Period) string {
 
 // clockOf returns a store's clock, NOT_FOUND if there is no such store.
 func clockOf(ctx context.Context, tx bun.Tx, store app.StoreID) (Clock, error) {
-	settings, err := identity.SettingsOf(ctx, tx, store)
-	if err != nil {
-		return Clock{}, err
-	}
-	zone, err := identity.ZoneOf(settings.Timezone)
+	settings, zone, err := identity.ZonedSettingsOf(ctx, tx, store)
 	return Clock{zone, settings.BusinessDayCutoffHour}, err
 }
 

@@ -183,11 +183,7 @@ func (db *DB) Reservations(
 ) ([]app.Reservation, error) {
 	reservations := []app.Reservation{}
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		settings, err := identity.SettingsOf(ctx, tx, store)
-		if err != nil {
-			return err
-		}
-		zone, err := identity.ZoneOf(settings.Timezone)
+		settings, zone, err := identity.ZonedSettingsOf(ctx, tx, store)
 		if err != nil {
 			return err
 		}

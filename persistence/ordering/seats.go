@@ -14,11 +14,7 @@ import (
 func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (app.SeatsOfDay, error) {
 	var day app.SeatsOfDay
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		settings, err := identity.SettingsOf(ctx, tx, store)
-		if err != nil {
-			return err
-		}
-		zone, err := identity.ZoneOf(settings.Timezone)
+		settings, zone, err := identity.ZonedSettingsOf(ctx, tx, store)
 		if err != nil {
 			return err
 		}
