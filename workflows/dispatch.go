@@ -7,9 +7,14 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// dispatchLimit is the number of events and deliveries that a dispatch writes, which takes about 20 ms. Events of other
-// websites wait for as long.
-const dispatchLimit = 1000
+const (
+	// dispatchLimit is the number of events and deliveries that a dispatch writes, which takes about 5 ms. Events of
+	// other websites wait for as long.
+	dispatchLimit = 250
+	// dispatchRest is the pause after a dispatch, in relation to its duration, while queued deliveries wait for their
+	// start. More of them would only take processor time and connections from starts and from records.
+	dispatchRest = 3
+)
 
 // dispatchPacing decides when a relay dispatches events. Its loop is separate from that of the claims, so that neither
 // waits for the statements of the other.
@@ -17,6 +22,13 @@ type dispatchPacing struct {
 	at       time.Time // next dispatch
 	last     time.Time
 	notified bool // since the last dispatch
+}
+
+// starting is the state of the starts in which a dispatch is made.
+type starting struct {
+	free freeStarters
+	// backlog means that the last claim could not take all deliveries that may start.
+	backlog bool
 }
 
 // startDispatch returns a pacing in which a dispatch is due.
@@ -43,17 +55,21 @@ func (p *dispatchPacing) notify(now time.Time, free freeStarters, overloaded, ca
 	}
 }
 
-// dispatched updates the pacing after a dispatch. It reports whether a claim is due: also after a notification without
-// an event, because the relay is notified of replays too.
-func (p *dispatchPacing) dispatched(now time.Time, did app.Dispatched, free freeStarters, err error) (claim bool) {
+// dispatched updates the pacing after a dispatch that took the given time. It reports whether a claim is due: also
+// after a notification without an event, because the relay is notified of replays too.
+func (p *dispatchPacing) dispatched(
+	now time.Time, took time.Duration, did app.Dispatched, starts starting, err error,
+) (claim bool) {
 	claim = err == nil && (p.notified || did.Deliveries > 0)
 	p.last, p.at, p.notified = now, now.Add(idlePoll), p.notified && err != nil
 	switch {
 	case err != nil, !did.More:
-	case free.healthy && did.Events > 0:
-		p.at = now
-	default:
+	case did.Events == 0, !starts.free.healthy:
 		p.at = now.Add(busyPoll)
+	case starts.backlog:
+		p.at = now.Add(min(dispatchRest*took, idlePoll))
+	default:
+		p.at = now
 	}
 	return claim
 }
@@ -63,11 +79,13 @@ func (r *relayRun) dispatchLoop(ctx context.Context) {
 	pacing := startDispatch(r.now())
 	for ctx.Err() == nil {
 		if pacing.due(r.now()) {
-			did, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
+			began := r.now()
+			did, err := r.store.Dispatch(ctx, began, dispatchLimit)
 			if err != nil && ctx.Err() == nil {
 				r.log.Error().Err(err).Msg("cannot dispatch events; retrying")
 			}
-			if pacing.dispatched(r.now(), did, r.freeStarters(), err) {
+			now, starts := r.now(), starting{r.freeStarters(), r.backlog.Load()}
+			if pacing.dispatched(now, now.Sub(began), did, starts, err) {
 				notify(r.dispatched)
 			}
 		}

@@ -12,30 +12,35 @@ func TestDispatchPacing(t *testing.T) {
 	t.Parallel()
 	free, busy := freeStarters{healthy: true}, freeStarters{}
 	none, full := app.Dispatched{}, app.Dispatched{Events: 500, Deliveries: 500, More: true}
+	some, taken := app.Dispatched{Events: 3, Deliveries: 3}, app.Dispatched{More: true}
 	for name, test := range map[string]struct {
 		did        app.Dispatched
 		free       freeStarters
 		err        error
+		backlog    bool
 		woken      bool
 		overloaded bool
 		shut       bool
 		want       time.Duration
 		claim      bool
 	}{
-		"no events":                       {none, free, nil, false, false, false, idlePoll, false},
-		"no events, then woken":           {none, free, nil, true, false, false, 10 * ms, false},
-		"no events, then woken, busy":     {none, busy, nil, true, false, false, busyPoll, false},
-		"no events, woken, overloaded":    {none, free, nil, true, true, false, burstPoll, false},
-		"no events, woken, cannot claim":  {none, free, nil, true, false, true, 10*ms + burstPoll, false},
-		"a full batch":                    {full, free, nil, false, false, false, 0, true},
-		"a full batch, overloaded":        {full, free, nil, false, true, false, 0, true},
-		"a full batch, starters are busy": {full, busy, nil, false, false, false, busyPoll, true},
-		"other relays have all stores":    {app.Dispatched{More: true}, free, nil, false, false, false, busyPoll, false},
-		"the database is away":            {none, free, errors.New("away"), false, false, false, idlePoll, false},
+		"no events":                            {none, free, nil, false, false, false, false, idlePoll, false},
+		"no events, then woken":                {none, free, nil, false, true, false, false, 10 * ms, false},
+		"no events, then woken, busy":          {none, busy, nil, false, true, false, false, busyPoll, false},
+		"no events, woken, overloaded":         {none, free, nil, false, true, true, false, burstPoll, false},
+		"no events, woken, cannot claim":       {none, free, nil, false, true, false, true, 10*ms + burstPoll, false},
+		"a full batch":                         {full, free, nil, false, false, false, false, 0, true},
+		"a full batch, overloaded":             {full, free, nil, false, false, true, false, 0, true},
+		"a full batch, starters are busy":      {full, busy, nil, false, false, false, false, busyPoll, true},
+		"a full batch, deliveries wait":        {full, free, nil, true, false, false, false, 15 * ms, true},
+		"the last events, deliveries wait":     {some, free, nil, true, false, false, false, idlePoll, true},
+		"a full batch, deliveries wait, woken": {full, free, nil, true, true, false, false, 10 * ms, true},
+		"other relays have all stores":         {taken, free, nil, false, false, false, false, busyPoll, false},
+		"the database is away":                 {none, free, errors.New("away"), false, false, false, false, idlePoll, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startDispatch(start)
-			claim := p.dispatched(start, test.did, test.free, test.err)
+			claim := p.dispatched(start, 5*ms, test.did, starting{test.free, test.backlog}, test.err)
 			if test.woken {
 				p.notify(start.Add(10*ms), test.free, test.overloaded, !test.shut)
 			}
@@ -55,7 +60,7 @@ func TestNotificationLeadsToClaim(t *testing.T) {
 		err  error
 		want bool
 	}{{errors.New("away"), false}, {nil, true}, {nil, false}} {
-		if got := p.dispatched(start, app.Dispatched{}, free, step.err); got != step.want {
+		if got := p.dispatched(start, 0, app.Dispatched{}, starting{free: free}, step.err); got != step.want {
 			t.Errorf("dispatch %d: claim %v, want %v", i, got, step.want)
 		}
 	}

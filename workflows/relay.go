@@ -131,6 +131,7 @@ type relayRun struct {
 	freed           chan struct{} // receives when starters can take a large batch, and when the gate opens
 	dispatched      chan struct{} // receives when deliveries may be queued
 	overloaded      atomic.Bool   // as of the last claim
+	backlog         atomic.Bool   // the last claim has left deliveries that may start
 	pacing          pacing        // of the claims
 }
 
@@ -178,6 +179,7 @@ func (r *relayRun) claim(ctx context.Context) {
 	}
 	r.pacing.overload.claimed(r.now(), r.limits, claimed)
 	r.overloaded.Store(r.pacing.overload.at(r.now()))
+	r.backlog.Store(claimed.More)
 	healthy := r.enqueue(claimed.Claims, now.Add(limits.Lease))
 	r.pacing.claimed(r.now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
