@@ -31,6 +31,8 @@ type Bursts struct {
 	policy     BurstPolicy
 	after      func(time.Duration) <-chan time.Time
 
+	inProgress atomic.Int64 // bursts
+
 	running  sync.WaitGroup // running attempts, including those of bursts that have ended
 	starting chan struct{}  // contains an element for each workflow that is being started
 }
@@ -88,6 +90,8 @@ const firstAttempt = 1
 func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, error) {
 	// Cancellation does not interrupt attempts, see Deliver.
 	ctx = context.WithoutCancel(ctx)
+	b.inProgress.Add(1)
+	defer b.inProgress.Add(-1)
 	n := len(in.Deliveries)
 	run := &burstRun{
 		Bursts: b, in: in, began: b.deliveries.now(),
@@ -99,6 +103,9 @@ func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, 
 	}
 	return run.await(ctx)
 }
+
+// InProgress returns the number of bursts in progress.
+func (b *Bursts) InProgress() int { return int(b.inProgress.Load()) }
 
 // Wait waits until the attempts that continue after their bursts have ended. It returns the error of ctx if ctx is done
 // first. No burst may start during the call.

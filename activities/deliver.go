@@ -11,6 +11,7 @@ import (
 	"net/http"
 	"net/url"
 	"strconv"
+	"sync/atomic"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -47,6 +48,7 @@ type Deliveries struct {
 	log     zerolog.Logger
 
 	flights    flights
+	atReceiver atomic.Int64       // attempts that wait for their receivers
 	tests      singleflight.Group // a repeated activity waits for the running execution of the same test
 	unrecorded unrecorded
 	bulkhead   *bulkhead
@@ -64,6 +66,10 @@ func NewDeliveries(
 		bulkhead: newBulkhead(policy.Bulkhead, policy.Timeout, now),
 	}
 }
+
+// Working returns the number of attempts that this process loads, starts or records. Attempts that wait for their
+// receivers do not count.
+func (d *Deliveries) Working() int { return d.flights.count() - int(d.atReceiver.Load()) }
 
 // DeliverInput identifies one attempt.
 type DeliverInput struct {
@@ -179,7 +185,9 @@ func (d *Deliveries) unreadable(outgoing app.Outgoing) error {
 
 // attempt makes one attempt of the schedule.
 func (d *Deliveries) attempt(ctx context.Context, in DeliverInput, outgoing app.Outgoing) app.MadeAttempt {
+	d.atReceiver.Add(1)
 	made := d.post(ctx, outgoing)
+	d.atReceiver.Add(-1)
 	made.DeliveryID, made.Number = in.DeliveryID, in.Attempt
 	if made.Status == app.AttemptDelivered {
 		return made

@@ -49,6 +49,13 @@ func (f *flights) enter(key string) (_ *flight, isNew bool) {
 	return started, true
 }
 
+// count returns the number of running attempts.
+func (f *flights) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.byKey)
+}
+
 // run executes the attempt of a flight and ends the flight. A panic becomes the error of the flight. In a burst, it
 // would otherwise end the process and with it all running attempts.
 func (f *flights) run(key string, flight *flight, attempt func() (attempted, error)) {

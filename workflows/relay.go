@@ -3,6 +3,7 @@ package workflows
 import (
 	"context"
 	"errors"
+	"runtime"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -50,6 +51,8 @@ type Relay struct {
 	now    func() time.Time
 	log    zerolog.Logger
 	wake   chan struct{}
+
+	workload func() Workload
 }
 
 // NewRelay returns a relay. start starts the workflow of one claim, or of the claims of one burst; it must be
@@ -60,8 +63,13 @@ func NewRelay(
 	store RelayStore, start func(context.Context, []app.Claim) error, gate *Gate,
 	listen func(context.Context, func()) error, limits app.ClaimLimits, now func() time.Time, log zerolog.Logger,
 ) *Relay {
-	return &Relay{store, start, gate, listen, limits, now, log, make(chan struct{}, 1)}
+	return &Relay{
+		store, start, gate, listen, limits, now, log, make(chan struct{}, 1), func() Workload { return Workload{} },
+	}
 }
+
+// Follow makes the relay claim only as much as its process can work on. It must be called before Run.
+func (r *Relay) Follow(workload func() Workload) { r.workload = workload }
 
 // Wake makes the relay look for work immediately.
 func (r *Relay) Wake() { notify(r.wake) }
@@ -150,8 +158,11 @@ func (r *relayRun) loop(ctx context.Context) {
 			r.claim(ctx)
 		}
 		pause := r.pacing.pause(r.now(), r.freeStarters())
-		if r.gate.isShut() {
+		switch {
+		case r.gate.isShut():
 			pause = idlePoll
+		case !r.freeStarters().healthy && r.healthy.halfEmpty():
+			pause = min(pause, workPoll)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -166,7 +177,8 @@ func (r *relayRun) loop(ctx context.Context) {
 }
 
 func (r *relayRun) freeStarters() freeStarters {
-	return freeStarters{r.healthy.halfEmpty(), r.others.halfEmpty()}
+	room := r.room().half(runtime.GOMAXPROCS(0))
+	return freeStarters{r.healthy.halfEmpty() && room, r.others.halfEmpty()}
 }
 
 // claim claims as many deliveries as the starters can take.
@@ -202,8 +214,7 @@ func (r *relayRun) takeOver(ctx context.Context) {
 func (r *relayRun) freeLimits() app.ClaimLimits {
 	limits := r.limits
 	limits.Batch, limits.SlowBatch = r.healthy.free(), r.others.free()
-	limits.BurstBatch = min(limits.BurstBatch, limits.Burst*limits.Batch)
-	return limits
+	return r.room().limit(limits)
 }
 
 // enqueue adds claims, whose lease ends at until, to the queues of the starters. It returns the number of claims of

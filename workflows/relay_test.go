@@ -122,6 +122,7 @@ type relayTest struct {
 	takes time.Duration    // duration of a start
 	fails []app.DeliveryID // deliveries whose start fails
 	hangs app.DeliveryID   // delivery whose start blocks until the relay stops; "" = none
+	load  func() Workload  // nil = no work
 
 	lock  sync.Mutex
 	units []string // ids per start, in order
@@ -137,6 +138,9 @@ func (r *relayTest) run(t *testing.T, test func()) {
 	synctest.Test(t, func(t *testing.T) {
 		log := zerolog.New(zerolog.SyncWriter(&r.log))
 		r.Relay = NewRelay(r.queue, r.start, NewGate(reachable, log), silent, testLimits, time.Now, log)
+		if r.load != nil {
+			r.Follow(r.load)
+		}
 		ctx, cancel := context.WithCancel(t.Context())
 		var running sync.WaitGroup
 		running.Go(func() { r.Run(ctx) })

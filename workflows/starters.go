@@ -187,6 +187,16 @@ func (s *starters) free() int {
 	return max(0, s.capacity-len(s.queue))
 }
 
+// waiting returns the number of units and of claims that wait for a starter.
+func (s *starters) waiting() (units, claims int) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, unit := range s.queue {
+		claims += len(unit.claims)
+	}
+	return len(s.queue), claims
+}
+
 // halfEmpty reports whether a large batch can be added.
 func (s *starters) halfEmpty() bool {
 	s.lock.Lock()

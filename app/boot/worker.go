@@ -51,7 +51,10 @@ func startWorker(
 		return err
 	}
 	health.checks = append(health.checks, deliveries.Ready)
-	start := startersOf(config, db, deliveries, metrics, log)
+	workload := func() workflows.Workload {
+		return workflows.Workload{Attempts: attempts.Working(), Bursts: bursts.InProgress()}
+	}
+	start := startersOf(config, db, deliveries, workload, metrics, log)
 	group.Go(func() error {
 		defer temporal.Close()
 		defer stopWorkers(workers, bursts, config.stopTimeout(policy), log)
@@ -99,8 +102,8 @@ func startWorkers(
 // startersOf returns a function that starts workflows until ctx is done: those of events (relay), of jobs, and of
 // overdue deliveries (reconciler).
 func startersOf(
-	config Config, db *persistence.DB, deliveries *workflows.Client, metrics prometheus.Registerer,
-	log zerolog.Logger,
+	config Config, db *persistence.DB, deliveries *workflows.Client, workload func() workflows.Workload,
+	metrics prometheus.Registerer, log zerolog.Logger,
 ) func(ctx context.Context) {
 	gate := workflows.NewGate(probeOf(deliveries.Ready, db.PoolStats), log)
 	jobs := workflows.NewJobs(db, deliveries.StartJob, gate, time.Now, log)
@@ -109,6 +112,7 @@ func startersOf(
 	}
 	limits := config.Burst.limit(delivery.DefaultPolicy().Claim)
 	relay := workflows.NewRelay(db, deliveries.StartClaims, gate, listen, limits, time.Now, log)
+	relay.Follow(workload)
 	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
 	return func(ctx context.Context) {
 		var starting sync.WaitGroup
