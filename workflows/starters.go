@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"math"
+	"slices"
 	"sync"
 	"time"
 
@@ -75,10 +77,40 @@ func (s *shortestStart) duration() time.Duration {
 type waitingUnit struct {
 	claims []app.Claim
 	until  time.Time // end of their lease, or of the starts that their plan window counts
+	turn   int
 }
 
-// starters starts units of claims in order, several of them concurrently. It drops a unit that has waited too long. If
-// starts take long, each delivery whose lease expires would otherwise be started several times.
+// turns gives units that wait for a starter their turns. Websites alternate, and the units of a website keep their
+// order, except that a burst has the turn of the website in it whose turn comes first.
+type turns struct {
+	now  int            // turn of the last unit that started
+	last map[string]int // turn of the last unit of each website; only turns after now
+}
+
+// next returns the turn of a unit.
+func (t *turns) next(unit []app.Claim) int {
+	turn := math.MaxInt
+	for _, claim := range unit {
+		turn = min(turn, max(t.now, t.last[claim.Queue])+1)
+	}
+	for _, claim := range unit {
+		t.last[claim.Queue] = max(t.last[claim.Queue], turn)
+	}
+	return turn
+}
+
+// started updates the turns after the start of a unit.
+func (t *turns) started(unit waitingUnit) {
+	t.now = max(t.now, unit.turn)
+	for _, claim := range unit.claims {
+		if t.last[claim.Queue] <= t.now {
+			delete(t.last, claim.Queue)
+		}
+	}
+}
+
+// starters starts units of claims, several of them concurrently. Websites take turns. It drops a unit that has waited
+// too long. If starts take long, each delivery whose lease expires would otherwise be started several times.
 type starters struct {
 	policy      starterPolicy
 	capacity    int // maximum number of waiting units
@@ -90,7 +122,8 @@ type starters struct {
 	running sync.WaitGroup
 
 	lock     sync.Mutex
-	queue    []waitingUnit
+	queue    []waitingUnit // in the order of their turns
+	turns    turns
 	limit    int // concurrent starts
 	active   int
 	window   startWindow
@@ -103,7 +136,7 @@ func newStarters(
 ) *starters {
 	return &starters{
 		policy: policy, capacity: max(capacity, 1), start: start, drop: drop, onHalfEmpty: onHalfEmpty, now: now,
-		limit: policy.min,
+		limit: policy.min, turns: turns{last: map[string]int{}},
 	}
 }
 
@@ -111,7 +144,12 @@ func newStarters(
 func (s *starters) add(unit []app.Claim, until time.Time) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	s.queue = append(s.queue, waitingUnit{unit, until})
+	turn := s.turns.next(unit)
+	place := len(s.queue)
+	for place > 0 && s.queue[place-1].turn > turn {
+		place--
+	}
+	s.queue = slices.Insert(s.queue, place, waitingUnit{unit, until, turn})
 	s.spawn()
 }
 
@@ -141,11 +179,10 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 	full := !s.isHalfEmpty()
 	var late [][]app.Claim
 	for len(s.queue) > 0 && !s.now().Before(s.queue[0].until) {
-		late = append(late, s.queue[0].claims)
-		s.queue = s.queue[1:]
+		late = append(late, s.take())
 	}
 	if ok = len(s.queue) > 0 && s.active <= s.limit; ok {
-		unit, s.queue = s.queue[0].claims, s.queue[1:]
+		unit = s.take()
 	} else {
 		s.active--
 	}
@@ -158,6 +195,14 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 		s.onHalfEmpty()
 	}
 	return unit, ok
+}
+
+// take removes the next unit from the queue. The caller holds the lock.
+func (s *starters) take() []app.Claim {
+	unit := s.queue[0]
+	s.queue = s.queue[1:]
+	s.turns.started(unit)
+	return unit.claims
 }
 
 // measure records the duration of a start. It adapts the limit after each window of two starts per starter.

@@ -4,6 +4,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -99,5 +101,45 @@ func TestUnitsKeepBurstsTogether(t *testing.T) {
 	}
 	if want := "a be c d "; got != want {
 		t.Errorf("units %q, want %q", got, want)
+	}
+}
+
+// A unit of another website starts before those of a neighbour that were added earlier, and so does a burst with
+// deliveries of both. Apart from such bursts, the units of a website keep their order.
+func TestStartersTakeTurns(t *testing.T) {
+	t.Parallel()
+	unit := func(id string, queues ...string) (unit []app.Claim) {
+		for _, queue := range queues {
+			unit = append(unit, app.Claim{ID: app.DeliveryID(id), Queue: queue})
+		}
+		return unit
+	}
+	var order []string
+	began, release := make(chan struct{}, 100), make(chan struct{})
+	start := func(unit []app.Claim) error {
+		began <- struct{}{}
+		<-release
+		order = append(order, string(unit[0].ID))
+		return nil
+	}
+	one := starterPolicy{min: 1, max: 1, slowdown: 2, decrease: 1}
+	s := newStarters(one, 100, start, func([][]app.Claim) {}, func() {}, time.Now)
+	until := time.Now().Add(time.Hour)
+	s.add(unit("running", "neighbour"), until)
+	<-began
+	for _, next := range [][]app.Claim{
+		unit("n1", "neighbour"), unit("n2", "neighbour"), unit("n3", "neighbour"), unit("n4", "neighbour"),
+		unit("a1", "a"), unit("a2", "a"), unit("b1+n5", "neighbour", "b"), unit("n6", "neighbour"), unit("b2", "b"),
+	} {
+		s.add(next, until)
+	}
+	close(release)
+	s.wait()
+	want := []string{"running", "n1", "a1", "b1+n5", "n2", "a2", "b2", "n3", "n4", "n6"}
+	if diff := cmp.Diff(want, order); diff != "" {
+		t.Errorf("order of the starts (-want +got):\n%s", diff)
+	}
+	if len(s.turns.last) > 0 {
+		t.Errorf("remembers turns %v after all starts, want none", s.turns.last)
 	}
 }
