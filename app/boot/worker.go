@@ -56,6 +56,7 @@ func startWorker(
 	}
 	start := startersOf(config, db, deliveries, workload, metrics, log)
 	group.Go(func() error {
+		defer keepHeapFloor()()
 		defer temporal.Close()
 		defer stopWorkers(workers, bursts, config.stopTimeout(policy), log)
 		var namespace sync.WaitGroup
