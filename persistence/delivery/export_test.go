@@ -40,12 +40,14 @@ func (q *Queue) EnqueueMail(ctx context.Context, now time.Time, store app.StoreI
 	})
 }
 
-// Statements are the statements of the relay, which must not read whole tables, and their numbers of
-// arguments.
-var Statements = map[string]struct {
+// Statement is a statement with its number of arguments.
+type Statement struct {
 	SQL  string
 	Args int
-}{
+}
+
+// Statements are the statements of the relay, which must not read whole tables.
+var Statements = map[string]Statement{
 	"Dispatch":       {dispatchStatement, 7},
 	"Candidates":     {candidatesStatement, 16},
 	"Claim":          {claimStatement, 11},
@@ -58,6 +60,31 @@ var Statements = map[string]struct {
 	"ClaimJobs":      {claimJobsStatement, 9},
 	"PlanUsage":      {planUsageStatement, 2},
 	"QueueLine":      {queueLineStatement, 5},
+}
+
+// StatementsOfIndexes returns a statement for each index of deliveries that needs it, except for deliveries_of_store.
+func StatementsOfIndexes() map[string]Statement {
+	return map[string]Statement{
+		"deliveries_pkey":                         Statements["MarkStarted"],
+		"deliveries_event_id_subscription_id_key": Statements["Dispatch"],
+		"deliveries_claimable":                    Statements["Candidates"],
+		"deliveries_pending":                      Statements["Candidates"],
+		"deliveries_leased":                       Statements["ClaimAbandoned"],
+		"deliveries_of_burst":                     Statements["ClaimAbandoned"],
+		"deliveries_unfinished":                   Statements["Overdue"],
+		"deliveries_of_subscription":              {positional(endQueuedToInactive), 5},
+		"deliveries_strayed":                      {BacklogStatement, 2},
+		"deliveries_of_replay":                    {replayOutcomes, 2},
+		"deliveries_replaying":                    {"SELECT" + inProgress + " FROM replays r WHERE r.id = $1", 1},
+	}
+}
+
+// positional replaces the placeholders of bun by those of PostgreSQL.
+func positional(statement string) string {
+	for i := range 10 {
+		statement = strings.ReplaceAll(statement, fmt.Sprint("?", i), fmt.Sprint("$", i+1))
+	}
+	return statement
 }
 
 // LostStatements are the statements that enqueue lost jobs, and their number of arguments.
