@@ -186,8 +186,8 @@ func (d *Deliveries) unreadable(outgoing app.Outgoing) error {
 // attempt makes one attempt of the schedule.
 func (d *Deliveries) attempt(ctx context.Context, in DeliverInput, outgoing app.Outgoing) app.MadeAttempt {
 	d.atReceiver.Add(1)
+	defer d.atReceiver.Add(-1) // also if the attempt panics
 	made := d.post(ctx, outgoing)
-	d.atReceiver.Add(-1)
 	made.DeliveryID, made.Number = in.DeliveryID, in.Attempt
 	if made.Status == app.AttemptDelivered {
 		return made
