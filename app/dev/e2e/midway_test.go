@@ -148,7 +148,7 @@ func (r *restaurant) changePlan(plan app.Plan) {
 	must(r.t, err)
 }
 
-// usePlan sets the plan of a website without starts, and uses up some starts of the window.
+// usePlan uses up some starts of the window and sets the plan of a website whose plan had no limit.
 func (r *restaurant) usePlan(plan app.Plan, starts int) {
 	r.t.Helper()
 	r.usePlanOf(planWindow, plan, starts)
@@ -157,12 +157,12 @@ func (r *restaurant) usePlan(plan app.Plan, starts int) {
 // usePlanOf is usePlan for windows of the given length.
 func (r *restaurant) usePlanOf(window time.Duration, plan app.Plan, starts int) {
 	r.t.Helper()
-	r.changePlan(plan)
 	_, err := worldOf(r.t).db.System().DB.ExecContext(r.t.Context(), `
 		INSERT INTO plan_windows (queue, starts_at, started, replays_started)
 		SELECT website_id, $2, $3, 0 FROM stores WHERE id = $1`,
 		r.store, app.PlanWindow(time.Now(), window), starts)
 	must(r.t, err)
+	r.changePlan(plan) // from now on, the worker counts the starts of deliveries in the same row
 }
 
 // plan returns the plan of the website.
