@@ -16,7 +16,9 @@ type eventShown struct {
 	ID        app.EventID
 	Type      app.EventType
 	Timestamp app.Time
-	Position  *string
+	Position  *int64
+	Resource  *string
+	Cursor    *string
 	Erased    bool
 	Body      *struct {
 		ID      app.EventID
@@ -79,7 +81,7 @@ func TestEventsAreListed(t *testing.T) {
 	if len(two) != 2 || two[0].ID != own.delivery.EventID || two[1].ID != oldest[len(oldest)-1].ID {
 		t.Errorf("events of two types: got %+v, want the two of the order", two)
 	}
-	rest := w.listedEvents(url.Values{"order": {"asc"}, "cursor": {*oldest[1].Position}})
+	rest := w.listedEvents(url.Values{"order": {"asc"}, "cursor": {*oldest[1].Cursor}})
 	if diff := cmp.Diff(oldest[2:], rest); diff != "" {
 		t.Errorf("events after a position (-want +got):\n%s", diff)
 	}
@@ -96,7 +98,7 @@ func TestEventsAreListed(t *testing.T) {
 		})
 	}
 	sibling := w.token("OWNER", w.stores["sibling"].id)
-	w.do("GET", "/events?cursor="+*oldest[1].Position, sibling, nil).refused(app.CodeValidationFailed, "cursor")
+	w.do("GET", "/events?cursor="+*oldest[1].Cursor, sibling, nil).refused(app.CodeValidationFailed, "cursor")
 	for query, at := range map[string]string{
 		"type=test.ping": "type[0]", "type=order.created&type=x": "type[1]", "type=": "type", "order=up": "order",
 		"order=asc&order=asc": "order", "limit=101": "limit", "cursor=x": "cursor", "page=1": "page", "from=x": "from",
@@ -124,6 +126,9 @@ func TestEventDetails(t *testing.T) {
 		e.Timestamp != app.At(noon) || e.Position == nil {
 		t.Errorf("event: got %+v, want that of the order %s", e, own.order.ID)
 	}
+	if want := "order/" + string(own.order.ID); e.Resource == nil || *e.Resource != want {
+		t.Errorf("resource of the event: got %v, want %s", e.Resource, want)
+	}
 	if len(e.Deliveries) != 1 || e.Deliveries[0].ID != own.delivery.ID {
 		t.Errorf("deliveries of the event: got %+v, want %s", e.Deliveries, own.delivery.ID)
 	}
@@ -131,7 +136,8 @@ func TestEventDetails(t *testing.T) {
 	undispatched := w.text("SELECT event_id FROM undispatched")
 	var waiting eventShown
 	w.do("GET", "/events/"+undispatched, w.tokens["OWNER"], nil).ok(200, &waiting)
-	if waiting.Position != nil || waiting.Body == nil || waiting.Deliveries == nil || len(waiting.Deliveries) > 0 {
+	if waiting.Position != nil || waiting.Cursor != nil || waiting.Body == nil || waiting.Deliveries == nil ||
+		len(waiting.Deliveries) > 0 {
 		t.Errorf("event before its dispatch: got %+v, want no position and no deliveries", waiting)
 	}
 	w.exec("UPDATE outbox SET erasing = $1", own.order.Customer.ID)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -79,5 +80,11 @@ func (s *Server) eventText(store app.StoreID, e app.StoredEvent) string {
 	if e.Body == nil {
 		return ""
 	}
-	return "event: " + string(e.Type) + "\nid: " + s.sealPosition(store, e.Position) + "\ndata: " + string(e.Body) + "\n\n"
+	text := "event: " + string(e.Type) + "\nid: " + s.sealPosition(store, e.Position) + "\n"
+	// Parsers of server-sent events ignore the fields that they do not know.
+	text += "position: " + strconv.FormatInt(e.Position, 10) + "\n"
+	if e.Resource != "" {
+		text += "resource: " + e.Resource + "\n"
+	}
+	return text + "data: " + string(e.Body) + "\n\n"
 }

@@ -14,13 +14,14 @@ import (
 )
 
 // sentEvent is an event of a stream.
-type sentEvent struct{ Type, Position, Data string }
+type sentEvent struct{ Type, Cursor, Data, Position string }
 
 // event returns the next event of a stream, a zero value at its end.
 func (s *stream) event() sentEvent {
 	s.Helper()
 	e := sentEvent{Type: s.next("event: ")}
-	e.Position = s.next("id: ")
+	e.Cursor = s.next("id: ")
+	e.Position = s.next("position: ")
 	e.Data = s.next("data: ")
 	return e
 }
@@ -65,7 +66,7 @@ func (s *stream) wantNumbers(from, to int) (last string) {
 		if want := fmt.Sprintf(`{"number":%d}`, number); e.Data != want {
 			s.Fatalf("event: got %+v, want %s", e, want)
 		}
-		last = e.Position
+		last = e.Cursor
 	}
 	return last
 }
@@ -106,8 +107,11 @@ func TestEventStreamsContinue(t *testing.T) {
 
 	// The list and the stream have the same positions and bodies.
 	rows := w.listedEvents(url.Values{"order": {"asc"}, "cursor": {start}})
-	if len(rows) != 252 || *rows[1].Position != last {
-		t.Errorf("events after the start: got %d, the second at %s, want 252 and %s", len(rows), *rows[1].Position, last)
+	if got := fmt.Sprint(*rows[0].Position); got != e.Position {
+		t.Errorf("position of the first event: got %s in the list and %s in the stream", got, e.Position)
+	}
+	if len(rows) != 252 || *rows[1].Cursor != last {
+		t.Errorf("events after the start: got %d, the second at %s, want 252 and %s", len(rows), *rows[1].Cursor, last)
 	}
 }
 

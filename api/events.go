@@ -60,7 +60,9 @@ type eventOut struct {
 	ID       app.EventID     `json:"id"`
 	Type     app.EventType   `json:"type"`
 	At       app.Time        `json:"timestamp"`
-	Position *string         `json:"position"`
+	Position *int64          `json:"position"`
+	Resource *string         `json:"resource"`
+	Cursor   *string         `json:"cursor"`
 	Erased   bool            `json:"erased"`
 	Body     *jsontext.Value `json:"body"`
 }
@@ -68,8 +70,11 @@ type eventOut struct {
 func (s *Server) eventOut(c *call, e app.StoredEvent) eventOut {
 	out := eventOut{ID: e.ID, Type: e.Type, At: e.At, Erased: e.Body == nil}
 	if e.Position != 0 {
-		position := s.sealPosition(c.principal.StoreID, e.Position)
-		out.Position = &position
+		cursor := s.sealPosition(c.principal.StoreID, e.Position)
+		out.Position, out.Cursor = &e.Position, &cursor
+	}
+	if e.Resource != "" {
+		out.Resource = &e.Resource
 	}
 	if e.Body != nil {
 		out.Body = (*jsontext.Value)(&e.Body)
@@ -95,7 +100,7 @@ func (s *Server) listEvents(ctx context.Context, c *call, in eventsIn) (list[eve
 		events = append(events, s.eventOut(c, e))
 	}
 	if len(found) > in.Limit {
-		meta.NextCursor = events[in.Limit-1].Position
+		meta.NextCursor = events[in.Limit-1].Cursor
 	}
 	return list[eventOut, cursorMeta]{events, meta}, err
 }

@@ -45,9 +45,9 @@ func TestTriggeredEventsAreFollowed(t *testing.T) {
 	notes, written := io.Pipe()
 	follower := listen.Follower{
 		API: base, Key: key, Client: server.Client(), Target: to, Out: io.Discard, Notes: written, Now: time.Now,
-		Headers: func(event webhook.Event, body []byte) http.Header {
+		Headers: func(event listen.Event) http.Header {
 			return activities.Headers(app.Outgoing{
-				EventID: app.EventID(event.ID), EventAt: event.Timestamp, Body: body,
+				EventID: app.EventID(event.ID), EventAt: event.Timestamp, Body: event.Body,
 				Secret: app.NewSecret(webhookSecret),
 			}, noon)
 		},

@@ -49,8 +49,9 @@ type Event struct {
 
 // StoredEvent is an event as clients read it.
 type StoredEvent struct {
-	Event          // Body is nil if it is erased
-	Position int64 // place in the order of dispatch; 0 = not yet dispatched
+	Event           // Body is nil if it is erased
+	Position int64  // place in the order of dispatch; 0 = not yet dispatched
+	Resource string // see EventType.Resource
 }
 
 // EventFilter narrows a list of events. A zero value does not narrow it. Periods follow the order of positions: an

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
-	"github.com/comanda-dev/comanda/app/webhook"
 )
 
 // Follower follows the events of a store through GET /events/stream, without a webhook, and forwards them as a worker
@@ -26,7 +25,7 @@ type Follower struct {
 
 	// Headers returns the headers of a delivery of an event. Target is the URL to which it is forwarded; nil = it is
 	// only printed.
-	Headers func(event webhook.Event, body []byte) http.Header
+	Headers func(Event) http.Header
 	Target  *url.URL
 
 	Out   io.Writer // receives one line per event
@@ -35,6 +34,9 @@ type Follower struct {
 
 	Now func() time.Time
 }
+
+// Event is an event that a [Follower] follows.
+type Event = comanda.StreamedEvent
 
 // Forwarded is the JSON output for one event of a [Follower].
 type Forwarded struct {
@@ -142,7 +144,7 @@ func (f *Follower) forward(ctx context.Context, event comanda.StreamedEvent) (in
 	if err != nil {
 		return 0, err
 	}
-	request.Header = f.Headers(event.Event, event.Body)
+	request.Header = f.Headers(event)
 	transport := http.DefaultTransport.(*http.Transport).Clone()
 	transport.Proxy = nil              // the target is local
 	transport.DisableKeepAlives = true // the target may restart between requests

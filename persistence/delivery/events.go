@@ -64,7 +64,7 @@ func listEvents(store app.StoreID, filter app.EventFilter, up bool, after int64,
 
 // eventColumns are the columns of an event e of the outbox. The body of an event of an erased customer is hidden while
 // its deliveries have not ended.
-const eventColumns = `e.id, e.type, e.occurred_at, CASE WHEN e.erasing IS NULL THEN e.body END`
+const eventColumns = `e.id, e.type, e.occurred_at, e.subject, CASE WHEN e.erasing IS NULL THEN e.body END`
 
 func selectEvents(ctx context.Context, tx bun.Tx, statement string, args ...any) ([]app.StoredEvent, error) {
 	rows, err := tx.Tx.QueryContext(ctx, statement, args...)
@@ -76,11 +76,12 @@ func selectEvents(ctx context.Context, tx bun.Tx, statement string, args ...any)
 	for rows.Next() {
 		var e app.StoredEvent
 		var at time.Time
+		var subject string
 		var body sql.NullString
-		if err := rows.Scan(&e.ID, &e.Type, &at, &body, &e.Position); err != nil {
+		if err := rows.Scan(&e.ID, &e.Type, &at, &subject, &body, &e.Position); err != nil {
 			return nil, err
 		}
-		e.At = app.At(at)
+		e.At, e.Resource = app.At(at), e.Type.Resource(subject)
 		if body.Valid {
 			e.Body = []byte(body.String)
 		}

@@ -47,7 +47,7 @@
 //
 //	for event, err := range client.StreamEvents(ctx, comanda.StreamEventsParams{LastEventID: stored}) {
 //		…
-//		stored = event.Position
+//		stored = event.Cursor
 //	}
 //
 // # Webhooks

@@ -1103,15 +1103,15 @@ type ListEventsParams struct {
 	Order EventOrder `query:"order"`
 	// The maximum number of rows on a page.
 	Limit int `query:"limit"`
-	// nextCursor of the previous page, or the position of an event.
+	// nextCursor of the previous page, or the cursor of an event.
 	Cursor string `query:"cursor"`
 }
 
 // ListEvents sends GET /events: list events.
 //
 // In the order of dispatch, newest first by default. An event appears as soon as it is dispatched, and counts for
-// the time of an earlier dispatched event if that is later than its own. The cursor is the position of an event; it
-// is valid for all filters and orders and as Last-Event-ID of the stream.
+// the time of an earlier dispatched event if that is later than its own. The cursor of an event is valid for all
+// filters and orders, and as Last-Event-ID of the stream.
 //
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 //

@@ -11,6 +11,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strconv"
 	"strings"
 	"time"
 
@@ -38,7 +39,7 @@ var errClosed = errors.New("the service closed the stream")
 type StreamEventsParams struct {
 	// Only events of these types; none = all.
 	Types []SubscribableEventType
-	// The position of the last handled event. The stream continues after it. "" = start with the next event.
+	// The cursor of the last handled event. The stream continues after it. "" = start with the next event.
 	LastEventID string
 	// Connected is called when the stream is open, also after a break; nil = nothing.
 	Connected func()
@@ -51,12 +52,14 @@ type StreamedEvent struct {
 	webhook.Event
 
 	Body     []byte // the event as JSON, as webhooks receive it
-	Position string // the LastEventID of a stream that continues after this event, and a cursor of [Client.AllEvents]
+	Cursor   string // the LastEventID of a stream that continues after this event, and a cursor of [Client.AllEvents]
+	Position int64  // the place in the order of dispatch, as in X-Webhook-Position
+	Resource string // for example "order/ord_…", as in X-Webhook-Resource; "" = none
 }
 
 // StreamEvents sends GET /events/stream and iterates over the events of the store, in the order of dispatch. After a
 // break, also because the program read too slowly, it connects again after 1 to 30 seconds and continues after the last
-// event: none is skipped, and none is repeated. A program that continues after a restart stores the position of the
+// event: none is skipped, and none is repeated. A program that continues after a restart stores the cursor of the
 // last event that it has handled.
 //
 // It ends with an error if ctx is done, if the service refuses the stream, or with [ErrEventsErased].
@@ -64,7 +67,7 @@ type StreamedEvent struct {
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 func (c *Client) StreamEvents(ctx context.Context, params StreamEventsParams) iter.Seq2[StreamedEvent, error] {
 	return func(yield func(StreamedEvent, error) bool) {
-		s := &eventStream{Client: c, params: params, position: params.LastEventID, yield: yield}
+		s := &eventStream{Client: c, params: params, cursor: params.LastEventID, yield: yield}
 		if err := s.follow(ctx); err != nil {
 			yield(StreamedEvent{}, err)
 		}
@@ -75,10 +78,10 @@ func (c *Client) StreamEvents(ctx context.Context, params StreamEventsParams) it
 type eventStream struct {
 	*Client
 
-	params   StreamEventsParams
-	position string // after which the next connection continues
-	yield    func(StreamedEvent, error) bool
-	failed   int // consecutive attempts to connect that failed
+	params StreamEventsParams
+	cursor string // after which the next connection continues
+	yield  func(StreamedEvent, error) bool
+	failed int // consecutive attempts to connect that failed
 }
 
 // follow returns nil if the caller has ended the iteration.
@@ -99,7 +102,7 @@ func (s *eventStream) follow(ctx context.Context) error {
 				return err
 			}
 			continue
-		case refused != nil && s.position != "" && names(refused, "Last-Event-ID"):
+		case refused != nil && s.cursor != "" && names(refused, "Last-Event-ID"):
 			return fmt.Errorf("%w: %w", ErrEventsErased, err)
 		default:
 			return err
@@ -153,7 +156,7 @@ func (s *eventStream) connect(ctx context.Context, token string) error {
 	}
 	lines := bufio.NewScanner(response.Body)
 	lines.Buffer(nil, maxLine)
-	var position, data string
+	var event StreamedEvent
 	for lines.Scan() {
 		quiet.Reset(silence)
 		name, value, _ := strings.Cut(lines.Text(), ":")
@@ -161,15 +164,19 @@ func (s *eventStream) connect(ctx context.Context, token string) error {
 		switch {
 		case lines.Text() == "":
 			quiet.Stop() // a slow caller is no silence of the service
-			if !s.pass(position, data) {
+			if !s.pass(event) {
 				return nil
 			}
 			quiet.Reset(silence)
-			position, data = "", ""
+			event = StreamedEvent{}
 		case name == "id":
-			position = value
+			event.Cursor = value
+		case name == "position":
+			event.Position, _ = strconv.ParseInt(value, 10, 64)
+		case name == "resource":
+			event.Resource = value
 		case name == "data":
-			data = value
+			event.Body = []byte(value)
 		}
 	}
 	return broken(ctx, cmp.Or(lines.Err(), errClosed))
@@ -190,8 +197,8 @@ func (s *eventStream) open(ctx context.Context, token string) (*http.Response, e
 		return nil, err
 	}
 	r.header.Set("Accept", "text/event-stream")
-	if s.position != "" {
-		r.header.Set("Last-Event-ID", s.position)
+	if s.cursor != "" {
+		r.header.Set("Last-Event-ID", s.cursor)
 	}
 	if credential := s.credential(token); credential != "" {
 		r.header.Set("Authorization", "Bearer "+credential)
@@ -217,19 +224,18 @@ func (s *eventStream) open(ctx context.Context, token string) (*http.Response, e
 	return nil, refusal(in, response, out.Error)
 }
 
-// pass passes on an event, unless a message has none, and moves the position. It reports whether the caller wants more.
-func (s *eventStream) pass(position, data string) bool {
+// pass passes on an event, unless a message has none, and moves the cursor. It reports whether the caller wants more.
+func (s *eventStream) pass(event StreamedEvent) bool {
 	more := true
-	if data != "" {
-		event := StreamedEvent{Body: []byte(data), Position: position}
+	if len(event.Body) > 0 {
 		err := json.Unmarshal(event.Body, &event.Event)
 		if err != nil {
 			err = fmt.Errorf("comanda: GET /events/stream: the event is not as documented: %w", err)
 		}
 		more = s.yield(event, err)
 	}
-	if position != "" {
-		s.position = position
+	if event.Cursor != "" {
+		s.cursor = event.Cursor
 	}
 	return more
 }

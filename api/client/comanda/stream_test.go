@@ -59,7 +59,7 @@ func TestStreamContinues(t *testing.T) {
 	var last error
 	for event, err := range c.StreamEvents(t.Context(), params) {
 		if last = err; err == nil {
-			got = append(got, event.ID+" "+event.Position)
+			got = append(got, event.ID+" "+event.Cursor)
 			if !strings.HasPrefix(string(event.Body), `{"id":"`+event.ID) || event.Type != "order.created" {
 				t.Errorf("event: got %+v with the body %s", event.Event, event.Body)
 			}
@@ -143,10 +143,10 @@ func TestStreamIsSilent(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			got = append(got, fmt.Sprintf("%s of connection %d", event.Position, connections))
+			got = append(got, fmt.Sprintf("%s of connection %d", event.Cursor, connections))
 			time.Sleep(2 * silence)
 			handled <- struct{}{}
-			if event.Position == "p3" {
+			if event.Cursor == "p3" {
 				break
 			}
 		}

@@ -1145,13 +1145,19 @@ const (
 type Event struct {
 	// The body as webhooks receive it; null if it is erased.
 	Body json.RawMessage `json:"body"`
+	// The opaque position: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+	Cursor *string `json:"cursor"`
 	// Whether the body is erased.
 	Erased bool `json:"erased"`
 	// Id of the event.
 	ID string `json:"id"`
-	// The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event
+	// The place in the order of dispatch, a whole number of at most 2^53 − 1, as in the header X-Webhook-Position.
+	// The events of a resource have positions in the order in which their changes were committed. Null until the event
 	// is dispatched.
-	Position *string `json:"position"`
+	Position *int `json:"position"`
+	// The order, customer, product or reservation that the event is about, as in the header X-Webhook-Resource. Of a
+	// payment, it is the order. Null if there is none.
+	Resource *string `json:"resource"`
 	// The time of the event.
 	Timestamp time.Time `json:"timestamp"`
 	// The type of the event.
@@ -1162,15 +1168,21 @@ type Event struct {
 type EventDetail struct {
 	// The body as webhooks receive it; null if it is erased.
 	Body json.RawMessage `json:"body"`
+	// The opaque position: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+	Cursor *string `json:"cursor"`
 	// The deliveries of the event, newest first.
 	Deliveries []Delivery `json:"deliveries"`
 	// Whether the body is erased.
 	Erased bool `json:"erased"`
 	// Id of the event.
 	ID string `json:"id"`
-	// The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event
+	// The place in the order of dispatch, a whole number of at most 2^53 − 1, as in the header X-Webhook-Position.
+	// The events of a resource have positions in the order in which their changes were committed. Null until the event
 	// is dispatched.
-	Position *string `json:"position"`
+	Position *int `json:"position"`
+	// The order, customer, product or reservation that the event is about, as in the header X-Webhook-Resource. Of a
+	// payment, it is the order. Null if there is none.
+	Resource *string `json:"resource"`
 	// The time of the event.
 	Timestamp time.Time `json:"timestamp"`
 	// The type of the event.

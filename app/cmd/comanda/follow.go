@@ -101,9 +101,10 @@ func follow(ctx context.Context, s *service, in followed, stdout, stderr io.Writ
 		if err != nil {
 			return err
 		}
-		f.Headers = func(event webhook.Event, body []byte) http.Header {
+		f.Headers = func(event listen.Event) http.Header {
 			return activities.Headers(app.Outgoing{
-				EventID: app.EventID(event.ID), EventAt: event.Timestamp, Body: body, Secret: secret,
+				EventID: app.EventID(event.ID), EventAt: event.Timestamp, Position: event.Position,
+				Resource: event.Resource, Body: event.Body, Secret: secret,
 			}, time.Now())
 		}
 	}

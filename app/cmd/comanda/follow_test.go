@@ -48,8 +48,9 @@ func newFakeStream(t *testing.T, serve func(n int, w http.ResponseWriter, r *htt
 
 func sendEvents(w http.ResponseWriter, numbers ...int) {
 	for _, n := range numbers {
-		fmt.Fprintf(w, "event: order.created\nid: position %d\ndata: {\"id\":\"evt_%d\",\"type\":\"order.created\","+
-			"\"storeId\":\"sto_1\",\"timestamp\":\"2026-03-14T12:00:00.000Z\",\"data\":{}}\n\n", n, n)
+		fmt.Fprintf(w, "event: order.created\nid: position %[1]d\nposition: %[1]d\nresource: order/ord_%[1]d\n"+
+			"data: {\"id\":\"evt_%[1]d\",\"type\":\"order.created\","+
+			"\"storeId\":\"sto_1\",\"timestamp\":\"2026-03-14T12:00:00.000Z\",\"data\":{}}\n\n", n)
 	}
 	_ = http.NewResponseController(w).Flush()
 }
@@ -69,9 +70,19 @@ func TestFollow(t *testing.T) {
 		t.Fatal(err)
 	}
 	arrived := make(chan string, 10)
-	target := httptest.NewServer(verifier.Handler(func(_ context.Context, e webhook.Event) error {
+	handler := verifier.Handler(func(_ context.Context, e webhook.Event) error {
 		arrived <- e.ID
 		return nil
+	})
+	target := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		number := strings.TrimPrefix(r.Header.Get("X-Webhook-Id"), "evt_")
+		if got := r.Header.Get("X-Webhook-Position"); got != number {
+			t.Errorf("position of event %s: got %q", number, got)
+		}
+		if got := r.Header.Get("X-Webhook-Resource"); got != "order/ord_"+number {
+			t.Errorf("resource of event %s: got %q", number, got)
+		}
+		handler.ServeHTTP(w, r)
 	}))
 	t.Cleanup(target.Close)
 	service := newFakeStream(t, func(n int, w http.ResponseWriter, r *http.Request) {

@@ -1568,7 +1568,7 @@ export interface paths {
         };
         /**
          * List events
-         * @description In the order of dispatch, newest first by default. An event appears as soon as it is dispatched, and counts for the time of an earlier dispatched event if that is later than its own. The cursor is the position of an event; it is valid for all filters and orders and as Last-Event-ID of the stream.
+         * @description In the order of dispatch, newest first by default. An event appears as soon as it is dispatched, and counts for the time of an earlier dispatched event if that is later than its own. The cursor of an event is valid for all filters and orders, and as Last-Event-ID of the stream.
          *
          *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -1635,7 +1635,7 @@ export interface paths {
          * Stream events (server-sent events)
          * @description For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
          *
-         *     The `event` is the type, the `data` is the body of the event, and the `id` is its position. Without the header `Last-Event-ID`, the stream starts with the next event; with it, it continues after that event. The stream has the order of dispatch, so that an event that is committed late is not skipped. Events whose body is erased are omitted. A comment and the current position are sent every 15 seconds. A position after which events are erased is refused with 400; then start from `GET /events`. It ends when the access token expires, the session ends, the API key is revoked, or the client is 1 MiB behind. Then open a new stream with `Last-Event-ID`.
+         *     The `event` is the type, the `data` is the body of the event, and the `id` is its cursor. Further fields, which parsers ignore, are its `position` and its `resource`. Without the header `Last-Event-ID`, the stream starts with the next event; with it, it continues after that event. The stream has the order of dispatch, so that an event that is committed late is not skipped. Events whose body is erased are omitted. A comment and the current cursor are sent every 15 seconds. A cursor after which events are erased is refused with 400; then start from `GET /events`. It ends when the access token expires, the session ends, the API key is revoked, or the client is 1 MiB behind. Then open a new stream with `Last-Event-ID`.
          *
          *     At most 50 open streams per store.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -5898,6 +5898,11 @@ export interface components {
         Event: {
             /** @description The body as webhooks receive it; null if it is erased. */
             body: Record<string, never> | null;
+            /**
+             * @description The opaque position: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+             * @example cG9zaXRpb24
+             */
+            cursor: null | string;
             /** @description Whether the body is erased. */
             erased: boolean;
             /**
@@ -5906,10 +5911,15 @@ export interface components {
              */
             id: string;
             /**
-             * @description The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
-             * @example cG9zaXRpb24
+             * @description The place in the order of dispatch, a whole number of at most 2^53 − 1, as in the header X-Webhook-Position. The events of a resource have positions in the order in which their changes were committed. Null until the event is dispatched.
+             * @example 3632120150016000
              */
-            position: null | string;
+            position: null | number;
+            /**
+             * @description The order, customer, product or reservation that the event is about, as in the header X-Webhook-Resource. Of a payment, it is the order. Null if there is none.
+             * @example order/ord_019ced814dfa7d1fa2b3c4d5e6f70000
+             */
+            resource: null | string;
             /**
              * Format: date-time
              * @description The time of the event.
@@ -5922,6 +5932,11 @@ export interface components {
         EventDetail: {
             /** @description The body as webhooks receive it; null if it is erased. */
             body: Record<string, never> | null;
+            /**
+             * @description The opaque position: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
+             * @example cG9zaXRpb24
+             */
+            cursor: null | string;
             /** @description The deliveries of the event, newest first. */
             deliveries: components["schemas"]["Delivery"][];
             /** @description Whether the body is erased. */
@@ -5932,10 +5947,15 @@ export interface components {
              */
             id: string;
             /**
-             * @description The place in the order of dispatch: a cursor of the list, and a Last-Event-ID of the stream. Null until the event is dispatched.
-             * @example cG9zaXRpb24
+             * @description The place in the order of dispatch, a whole number of at most 2^53 − 1, as in the header X-Webhook-Position. The events of a resource have positions in the order in which their changes were committed. Null until the event is dispatched.
+             * @example 3632120150016000
              */
-            position: null | string;
+            position: null | number;
+            /**
+             * @description The order, customer, product or reservation that the event is about, as in the header X-Webhook-Resource. Of a payment, it is the order. Null if there is none.
+             * @example order/ord_019ced814dfa7d1fa2b3c4d5e6f70000
+             */
+            resource: null | string;
             /**
              * Format: date-time
              * @description The time of the event.
@@ -12886,7 +12906,7 @@ export interface operations {
                 order?: components["schemas"]["EventOrder"];
                 /** @description The maximum number of rows on a page. */
                 limit?: number;
-                /** @description nextCursor of the previous page, or the position of an event. */
+                /** @description nextCursor of the previous page, or the cursor of an event. */
                 cursor?: string;
             };
             header?: never;
@@ -12955,7 +12975,7 @@ export interface operations {
                 type?: components["schemas"]["SubscribableEventType"][];
             };
             header?: {
-                /** @description The position of the last received event. The stream continues after it. */
+                /** @description The cursor of the last received event. The stream continues after it. */
                 "Last-Event-ID"?: string;
             };
             path?: never;
@@ -12975,6 +12995,7 @@ export interface operations {
                     /**
                      * @example id: cG9zaXRpb24
                      *     event: order.cancelled
+                     *     position: 3632120150016000
                      *     data: {"id":"evt_019ced814dfa7d1fa2b3c4d5e6f70000","type":"order.cancelled","storeId":"sto_1","timestamp":"2026-03-14T18:00:00.250Z","data":{}}
                      */
                     "text/event-stream": string;
