@@ -12,6 +12,8 @@ type Event struct {
 	StoreID   string          `json:"storeId"`
 	Timestamp time.Time       `json:"timestamp"` // time of the event
 	Data      json.RawMessage `json:"data"`      // its members depend on the type
+	Position  int64           `json:"-"`         // X-Webhook-Position, which the signature does not cover; 0 = none
+	Resource  string          `json:"-"`         // X-Webhook-Resource, for example "order/ord_…"; "" = none
 }
 
 // EventType is the type of an event. New types may be added at any time: respond with 2xx to unknown types.

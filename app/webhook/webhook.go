@@ -101,6 +101,11 @@ func (v *Verifier) VerifyBody(header http.Header, body []byte) (Event, error) {
 	if event.ID == "" || event.Type == "" {
 		return Event{}, fmt.Errorf("%w: id or type is missing", ErrMalformed)
 	}
+	position, err := strconv.ParseUint(header.Get("X-Webhook-Position"), 10, 53)
+	if err == nil {
+		event.Position = int64(position)
+	}
+	event.Resource = header.Get("X-Webhook-Resource")
 	return event, nil
 }
 

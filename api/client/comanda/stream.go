@@ -51,10 +51,8 @@ type StreamEventsParams struct {
 type StreamedEvent struct {
 	webhook.Event
 
-	Body     []byte // the event as JSON, as webhooks receive it
-	Cursor   string // the LastEventID of a stream that continues after this event, and a cursor of [Client.AllEvents]
-	Position int64  // the place in the order of dispatch, as in X-Webhook-Position
-	Resource string // for example "order/ord_…", as in X-Webhook-Resource; "" = none
+	Body   []byte // the event as JSON, as webhooks receive it
+	Cursor string // the LastEventID of a stream that continues after this event, and a cursor of [Client.AllEvents]
 }
 
 // StreamEvents sends GET /events/stream and iterates over the events of the store, in the order of dispatch. After a

@@ -168,3 +168,37 @@ function parse(body: Uint8Array): WebhookEvent {
     throw new WebhookError("MALFORMED", "the body is not an event: id or type is missing");
   return event as WebhookEvent;
 }
+
+/**
+ * Keeps the highest position of each resource in memory, so that a receiver can ignore deliveries that arrive out of
+ * order. It forgets the least recently used resources beyond `limit`, and everything when the program ends: a receiver
+ * that stores the state of resources also stores the positions, in the same transaction.
+ */
+export class LastPosition {
+  readonly #positions = new Map<string, number>(); // the least recently used resource first
+  readonly #limit: number;
+
+  constructor(limit = 10_000) {
+    this.#limit = Math.max(1, limit);
+  }
+
+  /**
+   * Reports whether a later event of the resource has been passed to it. Respond with 2xx to an outdated event, and
+   * ignore it. Another attempt of the latest event is not outdated. Events without a position are never outdated, and
+   * neither are `payment.*`, which report payments and not the state of their order. `headers` are those of the request.
+   */
+  isOutdated(headers: HeadersLike, event: Pick<WebhookEvent, "type">): boolean {
+    const position = Number(headerOf(headers, "x-webhook-position") ?? 0);
+    const resource = headerOf(headers, "x-webhook-resource");
+    if (!resource || !Number.isSafeInteger(position) || position <= 0 || event.type.startsWith("payment."))
+      return false;
+    const last = this.#positions.get(resource) ?? 0;
+    this.#positions.delete(resource);
+    this.#positions.set(resource, Math.max(last, position));
+    for (const oldest of this.#positions.keys()) {
+      if (this.#positions.size <= this.#limit) break;
+      this.#positions.delete(oldest);
+    }
+    return position < last;
+  }
+}

@@ -3,7 +3,7 @@ import { readFileSync } from "node:fs";
 
 import { expect, expectTypeOf, test } from "vitest";
 
-import { verify, type VerifyOptions } from "../src/webhooks.js";
+import { LastPosition, verify, type VerifyOptions } from "../src/webhooks.js";
 
 const secret = "whsec_0123456789abcdef0123456789abcdef";
 const other = "whsec_fedcba9876543210fedcba9876543210";
@@ -134,4 +134,21 @@ test("missing and short secrets, and decoded bodies, are errors of the program",
   for (const none of ["", "short", [], [secret, ""], undefined as unknown as string])
     await expect(check(sign(), { secret: none })).rejects.toThrow(TypeError);
   await expect(verify(sign(), text as never, { secret })).rejects.toThrow(TypeError);
+});
+
+test("it ignores events before the last position of their resource", () => {
+  const last = new LastPosition(2);
+  const outdated = (resource: string, position: number | string, type: "order.created" | "payment.failed") =>
+    last.isOutdated({ "X-Webhook-Resource": resource, "x-webhook-position": `${position}` }, { type });
+  expect(outdated("order/1", 5, "order.created")).toBe(false);
+  expect(outdated("order/1", 4, "order.created")).toBe(true);
+  expect(outdated("order/1", 5, "order.created")).toBe(false); // another attempt
+  expect(outdated("order/1", 1, "payment.failed")).toBe(false);
+  expect(outdated("order/1", "x", "order.created")).toBe(false);
+  expect(outdated("order/2", 1, "order.created")).toBe(false);
+  expect(outdated("order/1", Number.MAX_SAFE_INTEGER, "order.created")).toBe(false);
+  expect(outdated("order/1", Number.MAX_SAFE_INTEGER - 1, "order.created")).toBe(true);
+  expect(outdated("order/3", 1, "order.created")).toBe(false); // order/2 is forgotten
+  expect(outdated("order/1", 1, "order.created")).toBe(true);
+  expect(outdated("order/2", 0.5, "order.created")).toBe(false);
 });
