@@ -185,7 +185,7 @@ export class LastPosition {
   /**
    * Reports whether a later event of the resource has been passed to it. Respond with 2xx to an outdated event, and
    * ignore it. Another attempt of the latest event is not outdated. Events without a position are never outdated, and
-   * neither are `payment.*`, which report payments and not the state of their order. `headers` are those of the request.
+   * neither are `payment.*`, which report payments and not the state of their order. `headers` are the request's.
    */
   isOutdated(headers: HeadersLike, event: Pick<WebhookEvent, "type">): boolean {
     const position = Number(headerOf(headers, "x-webhook-position") ?? 0);
