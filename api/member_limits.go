@@ -83,7 +83,7 @@ var memberLimits = map[string]string{
 	"viewname":      "viewcode,max=50",
 
 	"deliveryreason": "max=1000",
-	"eventfilter":    "max=20,dive,subscribable",
+	"eventfilter":    "max=20,dive,listed",
 	"secretoverlap":  between(0, int64(app.MaxSecretOverlap.Seconds())),
 	"webhookevents":  fmt.Sprintf("min=1,max=%d,unique,dive,subscribable", len(app.EventTypes)),
 	"webhookheaders": fmt.Sprintf("max=%d,dive,keys,max=%d,endkeys,min=1,max=%d", app.MaxWebhookHeaders,

@@ -46,7 +46,8 @@ var generator = sync.OnceValue(func() openapi.Schemas {
 		Texts: clientTexts(), Enums: enums, Failure: failure{}, Samples: samples(),
 		Open: map[reflect.Type]string{reflect.TypeFor[app.Code](): "ErrorCode"},
 		Lists: map[string]openapi.List{
-			"SubscribableEventType": {Values: texts(app.EventTypes[:])},
+			"SubscribableEventType": {Values: subscribable},
+			"ListedEventType":       {Values: texts(app.EventTypes[:])},
 			"ErrorCode":             {Values: errorCodes(), Open: true},
 		},
 		Limits:   memberLimits,
@@ -59,6 +60,7 @@ var generator = sync.OnceValue(func() openapi.Schemas {
 			"id":               {Pattern: "^[A-Za-z0-9_-]{1,64}$"},
 			"iso3166_1_alpha2": {Pattern: "^[A-Z]{2}$"},
 			"clientid":         {Pattern: clientIDPattern},
+			"listed":           {Enum: "ListedEventType"},
 			"last4":            {Pattern: last4Pattern},
 			"clock":            {Pattern: clockPattern},
 			"clockend":         {Pattern: clockEndPattern},

@@ -68,6 +68,9 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.RefundType]():   texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
 }
 
+// subscribable lists the elements of the events of a webhook.
+var subscribable = append([]string{string(app.AllEvents)}, texts(app.EventTypes[:])...)
+
 func texts[T ~string](values []T) []string {
 	list := make([]string, len(values))
 	for i, v := range values {
@@ -130,7 +133,8 @@ var (
 //	bytes=n     at most n bytes
 //	uncommon    not a common password
 //	enum        one of the values in enums
-//	subscribable  an event type that a subscription can select
+//	subscribable  an event type that a subscription can select, or * for all of them
+//	listed      the type of an event in a list
 //	id          has the form of an id
 //	phone       E.164
 //	currency    an ISO 4217 code
@@ -166,9 +170,10 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			n, _ := strconv.Atoi(most)
 			return len(text) <= n
 		},
-		"uncommon": func(text, _ string, _ reflect.Type) bool { return !app.IsCommonPassword(app.NewSecret(text)) },
-		"enum":     func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
-		"subscribable": func(text, _ string, _ reflect.Type) bool {
+		"uncommon":     func(text, _ string, _ reflect.Type) bool { return !app.IsCommonPassword(app.NewSecret(text)) },
+		"enum":         func(text, _ string, t reflect.Type) bool { return slices.Contains(enums[t], text) },
+		"subscribable": func(text, _ string, _ reflect.Type) bool { return slices.Contains(subscribable, text) },
+		"listed": func(text, _ string, _ reflect.Type) bool {
 			return slices.Contains(app.EventTypes[:], app.EventType(text))
 		},
 		"id":    func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },

@@ -36,7 +36,7 @@ func (in changeWebhookIn) check() []app.Detail {
 			return []app.Detail{{Path: "url", Message: err.Error()}}
 		}
 	}
-	return in.headers().Check()
+	return append(checkEvents(in.Events), in.headers().Check()...)
 }
 
 // headers returns the new headers; nil = none.

@@ -76,6 +76,7 @@ func TestBadWebhookChanges(t *testing.T) {
 		"events a string":      {object{"events": "order.created"}, "events"},
 		"events twice":         {object{"events": []any{"order.created", "order.created"}}, "events"},
 		"an unknown event":     {object{"events": []any{"order.created", "order.eaten"}}, "events[1]"},
+		"all types and others": {object{"events": []any{"*", "order.created"}}, "events"},
 		"test.ping":            {object{"events": []any{"test.ping"}}, "events[0]"},
 		"isActive null":        {object{"isActive": null}, "isActive"},
 		"isActive a string":    {object{"isActive": "true"}, "isActive"},

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -26,7 +27,15 @@ func (in createWebhookIn) check() []app.Detail {
 	if err := app.CheckWebhookURL(in.URL); err != nil {
 		return []app.Detail{{Path: "url", Message: err.Error()}}
 	}
-	return app.WebhookHeaders(in.Headers).Check()
+	return append(checkEvents(in.Events), app.WebhookHeaders(in.Headers).Check()...)
+}
+
+// checkEvents returns an error if * is not alone.
+func checkEvents(events []app.EventType) []app.Detail {
+	if len(events) > 1 && slices.Contains(events, app.AllEvents) {
+		return []app.Detail{{Path: "events", Message: "must not contain event types beside *"}}
+	}
+	return nil
 }
 
 func (s *Server) createWebhook(ctx context.Context, c *call, in createWebhookIn) (app.Subscription, error) {

@@ -28,6 +28,10 @@ const (
 	EventTestPing             EventType = "test.ping" // sent on request; subscriptions cannot select it
 )
 
+// AllEvents is the selection of all types, also of those of later releases. It stands alone in the events of a
+// subscription.
+const AllEvents EventType = "*"
+
 // EventTypes lists the types that a subscription can select.
 var EventTypes = [...]EventType{
 	EventOrderCreated, EventOrderStatusUpdated, EventOrderCompleted, EventOrderCancelled,

@@ -14,7 +14,7 @@ type Subscription struct {
 	ID             SubscriptionID `json:"id"`
 	URL            string         `json:"url"`
 	Description    string         `json:"description"`
-	Events         []EventType    `json:"events"`
+	Events         []EventType    `json:"events" validate:"dive,subscribable"` // or AllEvents alone
 	HeaderNames    []string       `json:"headerNames"` // names of the further request headers, in alphabetical order
 	IsActive       bool           `json:"isActive"`
 	CreatedAt      Time           `json:"createdAt"`

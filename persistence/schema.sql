@@ -1499,6 +1499,14 @@ BEGIN
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
 END $function$;
 
+CREATE FUNCTION selects(events text[], type text)
+ RETURNS boolean
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT type = ANY (events) OR '*' = ANY (events)
+$function$;
+
 CREATE FUNCTION store_queue(store text)
  RETURNS text
  LANGUAGE sql

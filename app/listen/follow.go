@@ -70,7 +70,7 @@ func (f *Follower) Follow(ctx context.Context) error {
 		},
 	}
 	for _, name := range f.Events {
-		params.Types = append(params.Types, comanda.SubscribableEventType(name))
+		params.Types = append(params.Types, comanda.ListedEventType(name))
 	}
 	for {
 		err := f.forwardAll(ctx, client.StreamEvents(ctx, params))

@@ -17,9 +17,9 @@ const missedScan = 10_000
 // missedTypes returns the event types that a bulk replay of missed events selects: those of the subscription.
 func (r *replayRow) missedTypes(ctx context.Context, tx bun.Tx) ([]app.EventType, error) {
 	var types []app.EventType
-	err := tx.NewRaw(`SELECT type FROM (SELECT unnest(events) AS type FROM subscriptions
-			WHERE store_id = ?0 AND id = ?1) selected WHERE ?2 IN ('', type)`, r.StoreID, r.SubscriptionID, r.EventType).
-		Scan(ctx, &types)
+	err := tx.NewRaw(`SELECT kind.type FROM subscriptions s, unnest(?3::text[]) AS kind (type)
+		WHERE s.store_id = ?0 AND s.id = ?1 AND selects(s.events, kind.type) AND ?2 IN ('', kind.type)`,
+		r.StoreID, r.SubscriptionID, r.EventType, pgdialect.Array(app.EventTypes[:])).Scan(ctx, &types)
 	return types, err
 }
 

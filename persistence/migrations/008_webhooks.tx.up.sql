@@ -64,6 +64,11 @@ CREATE FUNCTION event_position(at timestamptz) RETURNS bigint LANGUAGE sql IMMUT
     SELECT (extract(epoch FROM at) * 1000)::bigint << 11
 $$;
 
+-- Reports whether a subscription with these events selects a type. * selects all types.
+CREATE FUNCTION selects(events text[], type text) RETURNS boolean LANGUAGE sql IMMUTABLE AS $$
+    SELECT type = ANY (events) OR '*' = ANY (events)
+$$;
+
 CREATE TABLE subscriptions (
     id                    text PRIMARY KEY,
     store_id              text NOT NULL REFERENCES stores,

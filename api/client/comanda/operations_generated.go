@@ -1094,7 +1094,7 @@ func (c *Client) RetryDelivery(ctx context.Context, id string, options ...CallOp
 // ListEventsParams are parameters of [Client.ListEvents]. Zero values are omitted.
 type ListEventsParams struct {
 	// Only events of these types. Repeat the parameter for several types.
-	Type []SubscribableEventType `query:"type"`
+	Type []ListedEventType `query:"type"`
 	// Only events at or after this time.
 	From time.Time `query:"from"`
 	// Only events before this time.

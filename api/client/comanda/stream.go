@@ -38,7 +38,7 @@ var errClosed = errors.New("the service closed the stream")
 // StreamEventsParams are parameters of [Client.StreamEvents].
 type StreamEventsParams struct {
 	// Only events of these types; none = all.
-	Types []SubscribableEventType
+	Types []ListedEventType
 	// The cursor of the last handled event. The stream continues after it. "" = start with the next event.
 	LastEventID string
 	// Connected is called when the stream is open, also after a break; nil = nothing.
@@ -188,7 +188,7 @@ func broken(ctx context.Context, err error) error {
 // open sends the request.
 func (s *eventStream) open(ctx context.Context, token string) (*http.Response, error) {
 	in := call{method: http.MethodGet, path: "/events/stream", params: struct {
-		Type []SubscribableEventType `query:"type"`
+		Type []ListedEventType `query:"type"`
 	}{s.params.Types}}
 	r, err := s.prepare(in, nil)
 	if err != nil {

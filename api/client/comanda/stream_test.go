@@ -51,7 +51,7 @@ func TestStreamContinues(t *testing.T) {
 	c, waits := s.client(Config{APIKey: "svc_live_sk_1"})
 	connected, interrupted := 0, 0
 	params := StreamEventsParams{
-		Types:       []SubscribableEventType{SubscribableEventTypeOrderCreated, SubscribableEventTypePaymentFailed},
+		Types:       []ListedEventType{ListedEventTypeOrderCreated, ListedEventTypePaymentFailed},
 		LastEventID: "p0", Connected: func() { connected++ },
 		Interrupted: func(error, time.Duration) { interrupted++ },
 	}

@@ -587,7 +587,8 @@ type ChangeViewRequest struct {
 type ChangeWebhookRequest struct {
 	// The purpose of the webhook. Staff sees it beside an order. Null clears it.
 	Description Nullable[string] `json:"description,omitzero"`
-	// The event types that the webhook receives. Existing deliveries do not change.
+	// The event types that the webhook receives, or * alone for all types, also those of later releases. Existing
+	// deliveries do not change.
 	Events []SubscribableEventType `json:"events,omitzero"`
 	// As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the
 	// origin of url changes.
@@ -753,7 +754,7 @@ type CreateReservationRequest struct {
 type CreateWebhookRequest struct {
 	// The purpose of the webhook. Staff sees it beside an order.
 	Description *string `json:"description,omitzero"`
-	// The event types that the webhook receives.
+	// The event types that the webhook receives, or * alone for all types, also those of later releases.
 	Events []SubscribableEventType `json:"events"`
 	// Further headers of every request, such as Authorization. The response has their names only. Headers that the
 	// service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
@@ -1533,6 +1534,27 @@ type LinkProviderRequest struct {
 	// The ID token that the provider issued.
 	Token string `json:"token"`
 }
+
+// ListedEventType is the type of an event in lists and streams.
+type ListedEventType string
+
+// Values of [ListedEventType]. Later releases can add values.
+const (
+	ListedEventTypeOrderCreated         ListedEventType = "order.created"
+	ListedEventTypeOrderStatusUpdated   ListedEventType = "order.status_updated"
+	ListedEventTypeOrderCompleted       ListedEventType = "order.completed"
+	ListedEventTypeOrderCancelled       ListedEventType = "order.cancelled"
+	ListedEventTypePaymentSucceeded     ListedEventType = "payment.succeeded"
+	ListedEventTypePaymentFailed        ListedEventType = "payment.failed"
+	ListedEventTypePaymentRefunded      ListedEventType = "payment.refunded"
+	ListedEventTypeCustomerCreated      ListedEventType = "customer.created"
+	ListedEventTypeCustomerUpdated      ListedEventType = "customer.updated"
+	ListedEventTypeProductCreated       ListedEventType = "product.created"
+	ListedEventTypeProductUpdated       ListedEventType = "product.updated"
+	ListedEventTypeReservationCreated   ListedEventType = "reservation.created"
+	ListedEventTypeReservationConfirmed ListedEventType = "reservation.confirmed"
+	ListedEventTypeReservationCancelled ListedEventType = "reservation.cancelled"
+)
 
 // Login is a new login with its access token.
 type Login struct {
@@ -3512,11 +3534,12 @@ type StoreViewRequest struct {
 	Locale string `json:"locale"`
 }
 
-// SubscribableEventType is the type of an event that a webhook can select.
+// SubscribableEventType is the type of an event that a webhook can select, or * for all types.
 type SubscribableEventType string
 
 // Values of [SubscribableEventType]. Later releases can add values.
 const (
+	SubscribableEventTypeAll                  SubscribableEventType = "*"
 	SubscribableEventTypeOrderCreated         SubscribableEventType = "order.created"
 	SubscribableEventTypeOrderStatusUpdated   SubscribableEventType = "order.status_updated"
 	SubscribableEventTypeOrderCompleted       SubscribableEventType = "order.completed"
@@ -3617,8 +3640,8 @@ type Webhook struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// The purpose of the webhook.
 	Description string `json:"description"`
-	// The event types that the webhook receives.
-	Events []EventType `json:"events"`
+	// The event types that the webhook receives, or * alone for all types.
+	Events []SubscribableEventType `json:"events"`
 	// The days with failed attempts since failingSince. After watchdogDays of them, the webhook is deactivated.
 	FailingDays int `json:"failingDays"`
 	// The time of the first of the consecutive failed attempts. Absent without failures.

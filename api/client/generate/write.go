@@ -299,6 +299,9 @@ func comment(w *bytes.Buffer, text string) {
 
 // exported returns the Go name of a member, an operation or a value of an enumeration.
 func exported(name string) string {
+	if name == "*" {
+		return "All"
+	}
 	var words []string
 	separator := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 	for part := range strings.FieldsFuncSeq(name, separator) {

@@ -57,7 +57,7 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
             SELECT pg_try_advisory_xact_lock(hashtextextended('dispatch/' || s.id, 0)) AS is_free OFFSET 0) lock
         CROSS JOIN LATERAL (
             SELECT CASE WHEN lock.is_free THEN 1 + count(*) ELSE 0 END AS size FROM subscriptions
-            WHERE lock.is_free AND store_id = s.id AND deleted_at IS NULL AND is_active AND s.type = ANY (events)
+            WHERE lock.is_free AND store_id = s.id AND deleted_at IS NULL AND is_active AND selects(events, s.type)
             OFFSET 0) first
     WHERE t.total < $1
 ), free AS MATERIALIZED (
@@ -76,7 +76,7 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
         ORDER BY number LIMIT free.share + 1) u
 ), kind AS MATERIALIZED (
     SELECT w.store_id, w.type, count(s.id) AS deliveries FROM (SELECT DISTINCT store_id, type FROM waiting) w
-        LEFT JOIN subscription s ON s.store_id = w.store_id AND w.type = ANY (s.events)
+        LEFT JOIN subscription s ON s.store_id = w.store_id AND selects(s.events, w.type)
     GROUP BY w.store_id, w.type
 ), sized AS MATERIALIZED (
     SELECT w.place, sum(1 + k.deliveries) OVER event <= w.share OR row_number() OVER event = 1 AS fits
@@ -88,7 +88,7 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
     RETURNING queue, store_id, number, event_id AS id, type, occurred_at
 ), match AS (
     SELECT event.*, s.id AS subscription_id, row_number() OVER (ORDER BY event.number, s.id) AS place
-    FROM event JOIN subscription s ON s.store_id = event.store_id AND event.type = ANY (s.events)
+    FROM event JOIN subscription s ON s.store_id = event.store_id AND selects(s.events, event.type)
 ), delivery AS (
     INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
         queue, class)

@@ -3,6 +3,11 @@ import type { components } from "@comanda/client";
 export type Webhook = components["schemas"]["Webhook"];
 /** An event type that a webhook can subscribe to. */
 export type EventType = components["schemas"]["CreateWebhookRequest"]["events"][number];
+/** The selection of all event types, which stands alone. */
+export const allEvents: EventType = "*";
+/** Describes the selected event types of a webhook in a few words. */
+export const eventsLabel = (events: EventType[]) =>
+  events.includes(allEvents) ? "all event types" : events.length === 1 ? events[0]! : `${events.length} event types`;
 export type Attempt = components["schemas"]["Attempt"];
 /** An event type of an attempt, including test.ping. */
 export type AnyEventType = Attempt["eventType"];

@@ -2,7 +2,7 @@ import { useId, useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 
 import { queries } from "@/api/queries";
-import { type EventType, isSubscribable } from "@/domain/webhooks";
+import { allEvents, type EventType, isSubscribable } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { Checkbox } from "@/ui/field";
 import { QueryState } from "@/ui/page";
@@ -21,6 +21,7 @@ export function EventPicker({
   const catalogue = useQuery(queries.eventTypes);
   const id = useId();
   const all = (catalogue.data ?? []).filter(isSubscribable);
+  const every = chosen.includes(allEvents);
   const groupOf = (name: string) => name.split(".")[0]!;
   const toggle = (names: EventType[], on: boolean) =>
     onChange(on ? [...new Set([...chosen, ...names])] : chosen.filter((name) => !names.includes(name)));
@@ -32,11 +33,12 @@ export function EventPicker({
         <>
           <div className="flex items-center gap-2 text-xs text-muted-foreground">
             <span className="mr-auto" role="status">
-              {chosen.length} of {all.length} selected
+              {every ? "All event types selected" : `${chosen.length} of ${all.length} selected`}
             </span>
             <Button
               variant="outline"
               size="small"
+              disabled={every}
               onClick={() =>
                 toggle(
                   all.map((type) => type.name),
@@ -50,6 +52,11 @@ export function EventPicker({
               Clear
             </Button>
           </div>
+          <Checkbox
+            checked={every}
+            onChange={(event) => onChange(event.target.checked ? [allEvents] : [])}
+            label="All event types, including those of later releases"
+          />
           <div className="grid gap-4 rounded-md border p-3 sm:grid-cols-2">
             {[...new Set(all.map((type) => groupOf(type.name)))].map((group) => (
               <div key={group} className="grid content-start gap-2">
@@ -59,7 +66,8 @@ export function EventPicker({
                   .map((type) => (
                     <div key={type.name} className="grid gap-1">
                       <Checkbox
-                        checked={chosen.includes(type.name)}
+                        checked={every || chosen.includes(type.name)}
+                        disabled={every}
                         onChange={(event) => toggle([type.name], event.target.checked)}
                         label={
                           <>

@@ -3,6 +3,7 @@ import { useState } from "react";
 import { useQuery } from "@tanstack/react-query";
 
 import { queries } from "@/api/queries";
+import { eventsLabel } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Time } from "@/ui/format";
@@ -49,7 +50,7 @@ export function WebhooksPage() {
                   </Link>
                   {webhook.description && <span className="block">{webhook.description}</span>}
                   <span className="block text-xs text-muted-foreground" title={webhook.events.join(", ")}>
-                    {webhook.events.length === 1 ? webhook.events[0] : `${webhook.events.length} event types`}
+                    {eventsLabel(webhook.events)}
                   </span>
                 </td>
                 <td className="min-w-44">
