@@ -35,6 +35,8 @@ func (w actionMaker) webhookActions() map[string]func() auditCase {
 				`"events": {"to": ["customer.created"], "from": ["order.created"]}}`),
 		"webhook's headers": w.hooked(true, "PATCH", "", object{"headers": object{"X-Key": "swordfish"}}, 200,
 			app.AuditWebhookChanged, `{"headers": {"to": ["X-Key"], "from": []}}`),
+		"webhook's filter": w.hooked(true, "PATCH", "", object{"filter": "data.totalMinor > 1"}, 200,
+			app.AuditWebhookChanged, `{"filter": {"to": "data.totalMinor > 1", "from": null}}`),
 		"webhook off": w.hooked(true, "PATCH", "", object{"isActive": false}, 200, app.AuditWebhookDeactivated,
 			"{}"),
 		"webhook on": w.hooked(false, "PATCH", "", object{"isActive": true}, 200, app.AuditWebhookReactivated,

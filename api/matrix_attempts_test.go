@@ -171,6 +171,8 @@ func (w *world) body(rt route) any {
 		return webhookBody()
 	case "PATCH /webhooks/{id}":
 		return object{"isActive": true}
+	case "POST /webhooks/filter-test":
+		return object{"filter": "true", "eventIds": []any{w.stores["own"].delivery.EventID}}
 	case "POST /webhooks/{id}/rotate-secret":
 		return object{"secret": webhookSecret}
 	case "POST /reservations":

@@ -45,6 +45,7 @@ var scoped = map[string]string{
 	"PATCH /webhooks/{id}":                      "webhooks:manage",
 	"DELETE /webhooks/{id}":                     "webhooks:manage",
 	"POST /webhooks/{id}/test":                  "webhooks:manage",
+	"POST /webhooks/filter-test":                "webhooks:manage",
 	"POST /webhooks/{id}/rotate-secret":         "webhooks:manage",
 	"GET /webhooks/{id}/stats":                  "webhooks:manage",
 	"GET /webhooks/{id}/deliveries/{attemptId}": "webhooks:manage",

@@ -118,6 +118,7 @@ var permitted = map[string]string{
 	"PATCH /webhooks/{id}":                      "OWNER ADMIN",
 	"DELETE /webhooks/{id}":                     "OWNER ADMIN",
 	"POST /webhooks/{id}/test":                  "OWNER ADMIN",
+	"POST /webhooks/filter-test":                "OWNER ADMIN",
 	"POST /webhooks/{id}/rotate-secret":         "OWNER ADMIN",
 	"GET /webhooks/{id}/stats":                  "OWNER ADMIN",
 	"GET /webhooks/{id}/deliveries/{attemptId}": "OWNER ADMIN",

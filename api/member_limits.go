@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/filter"
 )
 
 // Limits that tags and code share. Texts are limited in characters.
@@ -86,6 +87,7 @@ var memberLimits = map[string]string{
 	"eventfilter":    "max=20,dive,listed",
 	"secretoverlap":  between(0, int64(app.MaxSecretOverlap.Seconds())),
 	"webhookevents":  fmt.Sprintf("min=1,max=%d,unique,dive,subscribable", len(app.EventTypes)),
+	"webhookfilter":  fmt.Sprintf("notblank,max=%d", filter.MaxLength),
 	"webhookheaders": fmt.Sprintf("max=%d,dive,keys,max=%d,endkeys,min=1,max=%d", app.MaxWebhookHeaders,
 		app.MaxWebhookHeaderName, app.MaxWebhookHeaderValue),
 	"webhooknote":   "max=200",

@@ -159,6 +159,8 @@ func routes() []route {
 		{Method: post, Path: "/webhooks", Realms: tenant, Permission: app.ManageWebhooks, Idempotent: true, Status: 201,
 			Handler: createWebhook},
 		{Method: get, Path: "/webhooks", Realms: tenant, Permission: app.ManageWebhooks, Status: 200, Handler: listWebhooks},
+		{Method: post, Path: "/webhooks/filter-test", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
+			Handler: testWebhookFilter},
 		{Method: get, Path: "/webhooks/event-types", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,
 			Handler: listEventTypes},
 		{Method: get, Path: "/webhooks/{id}", Realms: tenant, Permission: app.ManageWebhooks, Status: 200,

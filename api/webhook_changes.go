@@ -23,20 +23,26 @@ type changeWebhookIn struct {
 	URL         *string             `json:"url" validate:"omitempty,webhookurl" format:"uri"`
 	Description nullable[string]    `json:"description" validate:"omitempty,webhooknote"`
 	Events      []app.EventType     `json:"events" validate:"omitempty,webhookevents"`
+	Filter      nullable[string]    `json:"filter" validate:"omitempty,webhookfilter"`
 	Headers     nullable[headersIn] `json:"headers" validate:"omitempty,webhookheaders"`
 	IsActive    *bool               `json:"isActive"`
 }
 
 func (in changeWebhookIn) check() []app.Detail {
-	if in.URL == nil && in.Description == nil && in.Events == nil && in.Headers == nil && in.IsActive == nil {
-		return []app.Detail{{Message: "url, description, events, headers or isActive is required"}}
+	if in.URL == nil && in.Description == nil && in.Events == nil && in.Filter == nil && in.Headers == nil &&
+		in.IsActive == nil {
+		return []app.Detail{{Message: "url, description, events, filter, headers or isActive is required"}}
 	}
 	if in.URL != nil {
 		if err := app.CheckWebhookURL(*in.URL); err != nil {
 			return []app.Detail{{Path: "url", Message: err.Error()}}
 		}
 	}
-	return append(checkEvents(in.Events), in.headers().Check()...)
+	details := checkEvents(in.Events)
+	if in.Filter != nil && *in.Filter != nil {
+		details = append(details, checkFilter(**in.Filter)...)
+	}
+	return append(details, in.headers().Check()...)
 }
 
 // headers returns the new headers; nil = none.
@@ -52,6 +58,9 @@ func (s *Server) changeWebhook(ctx context.Context, c *call, in changeWebhookIn)
 	if in.Description != nil {
 		change.Description = new("")
 		patch(change.Description, *in.Description)
+	}
+	if in.Filter != nil {
+		change.Filter = new(*in.Filter)
 	}
 	if in.Headers != nil {
 		change.Headers = new(in.headers())

@@ -19,6 +19,7 @@ type createWebhookIn struct {
 	URL         string          `json:"url" validate:"required,webhookurl" format:"uri"`
 	Events      []app.EventType `json:"events" validate:"required,webhookevents"`
 	Description string          `json:"description" validate:"webhooknote"`
+	Filter      *string         `json:"filter" validate:"omitempty,webhookfilter"`
 	Headers     headersIn       `json:"headers" validate:"webhookheaders"`
 	Secret      app.Secret      `json:"secret" validate:"required,webhooksecret"`
 }
@@ -27,7 +28,11 @@ func (in createWebhookIn) check() []app.Detail {
 	if err := app.CheckWebhookURL(in.URL); err != nil {
 		return []app.Detail{{Path: "url", Message: err.Error()}}
 	}
-	return append(checkEvents(in.Events), app.WebhookHeaders(in.Headers).Check()...)
+	details := checkEvents(in.Events)
+	if in.Filter != nil {
+		details = append(details, checkFilter(*in.Filter)...)
+	}
+	return append(details, app.WebhookHeaders(in.Headers).Check()...)
 }
 
 // checkEvents returns an error if * is not alone.
@@ -40,7 +45,8 @@ func checkEvents(events []app.EventType) []app.Detail {
 
 func (s *Server) createWebhook(ctx context.Context, c *call, in createWebhookIn) (app.Subscription, error) {
 	wanted := app.NewSubscription{
-		URL: in.URL, Description: in.Description, Events: in.Events, Headers: in.Headers, Secret: in.Secret,
+		URL: in.URL, Description: in.Description, Events: in.Events, Filter: in.Filter, Headers: in.Headers,
+		Secret: in.Secret,
 	}
 	return s.db.CreateSubscription(ctx, c.now, c.principal.StoreID, c.actor(), wanted, c.once)
 }

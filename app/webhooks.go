@@ -15,7 +15,8 @@ type Subscription struct {
 	URL            string         `json:"url"`
 	Description    string         `json:"description"`
 	Events         []EventType    `json:"events" validate:"dive,subscribable"` // or AllEvents alone
-	HeaderNames    []string       `json:"headerNames"` // names of the further request headers, in alphabetical order
+	Filter         *string        `json:"filter"`                              // see package filter
+	HeaderNames    []string       `json:"headerNames"`                         // names of the further request headers, in alphabetical order
 	IsActive       bool           `json:"isActive"`
 	CreatedAt      Time           `json:"createdAt"`
 	LastDeliveryAt *Time          `json:"lastDeliveryAt"`         // time of the last attempt
@@ -26,7 +27,15 @@ type Subscription struct {
 	Version     int64 `json:"version"` // increases with every change; for If-Match
 	UpdatedAt   Time  `json:"updatedAt"`
 	// end of the overlap during which deliveries are also signed with the previous secret
-	PreviousSecretExpiresAt *Time `json:"previousSecretExpiresAt,omitempty"`
+	PreviousSecretExpiresAt *Time        `json:"previousSecretExpiresAt,omitempty"`
+	FilterError             *FilterError `json:"filterError,omitempty"`
+}
+
+// FilterError is the last failed evaluation of a subscription's filter. The event was delivered.
+type FilterError struct {
+	Message string  `json:"message"`
+	EventID EventID `json:"eventId"`
+	At      Time    `json:"at"`
 }
 
 // NewSubscription is the input for creating a subscription. URL has passed [CheckWebhookURL].
@@ -34,6 +43,7 @@ type NewSubscription struct {
 	URL         string
 	Description string
 	Events      []EventType
+	Filter      *string        // has passed a check; nil = none
 	Headers     WebhookHeaders // have passed Check
 	Secret      Secret
 }
@@ -44,6 +54,7 @@ type SubscriptionChange struct {
 	URL         *string
 	Description *string
 	Events      []EventType
+	Filter      **string        // has passed a check; a pointer to nil removes the filter
 	Headers     *WebhookHeaders // replace all headers; have passed Check
 	IsActive    *bool
 }

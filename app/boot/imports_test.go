@@ -29,7 +29,7 @@ var imports = map[string]struct{ may, because string }{
 		"app app/otp persistence/pg persistence/delivery", "accounts and stores do not depend on orders",
 	},
 	"persistence/delivery": {
-		"app persistence/delivery/schedule persistence/pg", "the queue does not depend on other resources",
+		"app app/filter persistence/delivery/schedule persistence/pg", "the queue does not depend on other resources",
 	},
 	"persistence/delivery/schedule": {"app", "it decides without I/O"},
 	"persistence/pg":                {"app persistence/migrations", "it contains no resource"},
@@ -39,7 +39,7 @@ var imports = map[string]struct{ may, because string }{
 		"app persistence persistence/delivery persistence/identity persistence/pg persistence/localpg", "it is a test kit",
 	},
 	"api": {
-		"app app/otp persistence persistence/identity persistence/ordering api/dashboard",
+		"app app/filter app/otp persistence persistence/identity persistence/ordering api/dashboard",
 		"it reaches workflows only through the database",
 	},
 	"api/dashboard":       {"", "it contains the build of an API client"},
@@ -51,6 +51,7 @@ var imports = map[string]struct{ may, because string }{
 		"activities app app/boot app/listen app/trigger app/webhook", "it only calls boot, listen and trigger",
 	},
 	"app/webhook":  {"", "receivers import it without the rest of Comanda"},
+	"app/filter":   {"", "it evaluates expressions without I/O"},
 	"app/otp":      {"app", "it computes codes with a library, and app depends on none"},
 	"app/freeport": {"", "tests of all packages use it"},
 	"app/listen":   {"api/client/comanda app/webhook", "it is a receiver and a client like any other"},

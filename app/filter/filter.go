@@ -12,6 +12,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"sync"
 	"time"
 
@@ -38,7 +39,10 @@ const (
 )
 
 // Filter is a compiled expression. It is safe for concurrent use.
-type Filter struct{ program cel.Program }
+type Filter struct {
+	program    cel.Program
+	expression string
+}
 
 // Compile compiles an expression that a [Checker] has accepted.
 func Compile(expression string) (*Filter, error) {
@@ -54,7 +58,7 @@ func Compile(expression string) (*Filter, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Filter{program}, nil
+	return &Filter{program, expression}, nil
 }
 
 // Matches evaluates the filter for an event. data is the result of [Data]. cost is positive also if the evaluation
@@ -75,12 +79,28 @@ func (f *Filter) Matches(ctx context.Context, eventType string, data any) (match
 	case errors.As(err, &cancelled):
 		return true, MaxCost, errors.New("the evaluation takes too long")
 	case err != nil:
-		return true, cost, err
+		return true, cost, f.describe(err)
 	}
 	if value, ok := result.(types.Bool); ok {
 		return bool(value), cost, nil
 	}
 	return true, cost, fmt.Errorf("the result is %s, not a boolean", result.Type().TypeName())
+}
+
+// describe returns a message without values of the event, which are not stored beyond its body.
+func (f *Filter) describe(err error) error {
+	if key, found := strings.CutPrefix(err.Error(), "no such key: "); found && strings.Contains(f.expression, key) {
+		return err
+	}
+	for _, known := range []string{
+		"no such key", "no such overload", "division by zero", "modulus by zero", "integer overflow",
+		"index out of bounds", "type conversion error",
+	} {
+		if strings.Contains(err.Error(), known) {
+			return errors.New(known)
+		}
+	}
+	return errors.New("the evaluation fails for this event")
 }
 
 // dynamic is the environment of [Compile], in which the types of members are unknown.

@@ -48,6 +48,9 @@ type shape struct {
 	size     uint64            // maximum number of characters or elements
 }
 
+// dynamicShape returns the shape of a value of an unknown type.
+func dynamicShape() *shape { return &shape{size: defaultCharacters} }
+
 func shapeOf(name string, s *schema) *shape {
 	found := &shape{name: name, size: defaultElements}
 	for _, kind := range s.Type {
@@ -55,7 +58,7 @@ func shapeOf(name string, s *schema) *shape {
 		case kind == "null":
 			found.nullable = true
 		case found.kind != "":
-			return &shape{}
+			return dynamicShape()
 		default:
 			found.kind = kind
 		}
@@ -71,7 +74,7 @@ func shapeOf(name string, s *schema) *shape {
 			found.size = s.MaxItems
 		}
 		if s.Items == nil {
-			return &shape{}
+			return dynamicShape()
 		}
 		found.element = shapeOf(name, s.Items)
 	case "object":
@@ -95,7 +98,7 @@ func union(a, b *shape) *shape {
 	case b == nil:
 		return a
 	case a.kind != b.kind:
-		return &shape{}
+		return dynamicShape()
 	}
 	both := &shape{
 		kind: a.kind, nullable: a.nullable || b.nullable, name: a.name, element: union(a.element, b.element),

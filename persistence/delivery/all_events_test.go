@@ -46,7 +46,8 @@ func TestAllEvents(t *testing.T) {
 		t.Errorf("delivered events (-want +got):\n%s", diff)
 	}
 	replay := createReplay(t, db, store, app.NewBulkReplay{
-		SubscriptionID: s.ID, DeliveryStatus: app.ReplayedMissed, From: app.At(noon.Add(time.Second)), To: app.At(noon.Add(time.Minute)),
+		SubscriptionID: s.ID, DeliveryStatus: app.ReplayedMissed, From: app.At(noon.Add(time.Second)),
+		To: app.At(noon.Add(time.Minute)),
 	})
 	step(t, db, store, replay.ID, 100)
 	if diff := gocmp.Diff(append(events, missed), received()); diff != "" {

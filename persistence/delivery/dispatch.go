@@ -20,17 +20,23 @@ var dispatchStatement string
 // writes about limit events and deliveries, at most twice as many and one event: it divides limit among the websites,
 // and each store takes at least one event as a whole. Concurrent relays dispatch the events of different stores. An
 // event stays undispatched if its relay dies. Plans do not apply here: [Queue.Claim] enforces them. Each event gets the
-// next position of its store; a transaction that sees a position sees all lower ones too.
+// next position of its store; a transaction that sees a position sees all lower ones too. Events of subscriptions
+// with a filter are evaluated in the background first, and a later call dispatches them.
 func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error) {
 	var d app.Dispatched
 	var stores []app.StoreID
 	var last sql.NullString
 	var next dispatchTurn
 	turn := q.dispatches.current()
+	known := decisionsAsColumns(q.filters.ready(now, turn.queue, limit))
+	var queues []string
+	var open decisionColumns
 	err := q.dispatch.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time, turn.queue,
-		q.policy.DispatchQueues, q.policy.DispatchStores, turn.queues, turn.stores).
+		q.policy.DispatchQueues, q.policy.DispatchStores, turn.queues, turn.stores,
+		known.events, known.subscriptions, known.versions, known.matches).
 		Scan(&d.Events, &d.Deliveries, &d.More, pgdialect.Array(&stores), &last, pgdialect.Array(&next.queues),
-			pgdialect.Array(&next.stores))
+			pgdialect.Array(&next.stores), pgdialect.Array(&queues), pgdialect.Array(&open.events),
+			pgdialect.Array(&open.subscriptions), pgdialect.Array(&open.versions))
 	if err != nil {
 		return d, pg.Classify(err)
 	}
@@ -39,5 +45,8 @@ func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dis
 		q.dispatches.advance(next)
 	}
 	q.events.Add(stores...)
-	return d, nil
+	if err := q.startFilters(ctx, now, queues, open.decisions()); err != nil {
+		return d, err
+	}
+	return d, q.saveFilterErrors(ctx)
 }

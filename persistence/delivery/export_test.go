@@ -10,6 +10,7 @@ import (
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/filter"
 	"github.com/comanda-dev/comanda/persistence/delivery/schedule"
 )
 
@@ -48,7 +49,7 @@ type Statement struct {
 
 // Statements are the statements of the relay, which must not read whole tables.
 var Statements = map[string]Statement{
-	"Dispatch":       {dispatchStatement, 7},
+	"Dispatch":       {dispatchStatement, 11},
 	"Candidates":     {candidatesStatement, 16},
 	"Claim":          {claimStatement, 11},
 	"ClaimAbandoned": {claimAbandonedStatement, 5},
@@ -236,4 +237,26 @@ func (q *Queue) ExplainEvents(
 // RecordAttempts records a batch of attempts in one statement.
 func (q *Queue) RecordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
 	return q.recordAttempts(ctx, records)
+}
+
+// Programs are compiled filters.
+type Programs struct{ programs }
+
+// NewPrograms returns an empty cache.
+func NewPrograms() *Programs { return &Programs{} }
+
+// Put adds a compiled filter.
+func (p *Programs) Put(queue string, id app.SubscriptionID, compiled *filter.Filter) {
+	p.put(queue, id, &program{filter: compiled})
+}
+
+// Has reports whether a filter is stored.
+func (p *Programs) Has(queue string, id app.SubscriptionID) bool { return p.get(queue, id) != nil }
+
+// Len returns the number of stored filters.
+func (p *Programs) Len() (n int) {
+	for _, of := range p.of {
+		n += len(of)
+	}
+	return n
 }

@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -30,7 +31,8 @@ func (r *replayRow) positions() (least, most int64) {
 	return app.FirstPosition(r.CreatedFrom), min(most, app.FirstPosition(r.CreatedTo))
 }
 
-// countMissed counts the events without a delivery to the subscription.
+// countMissed counts the events without a delivery to the subscription. It includes those that its filter excludes: the
+// steps of the bulk replay subtract them.
 func (r *replayRow) countMissed(ctx context.Context, tx bun.Tx, dryRun bool) error {
 	types, err := r.missedTypes(ctx, tx)
 	if err != nil {
@@ -42,6 +44,13 @@ func (r *replayRow) countMissed(ctx context.Context, tx bun.Tx, dryRun bool) err
 		FROM event_log l WHERE l.store_id = ?0 AND l.type = ANY (?1::text[]) AND l.position >= ?2 AND l.position < ?3
 			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = l.id AND d.subscription_id = ?4)`,
 		r.StoreID, pgdialect.Array(types), least, most, r.SubscriptionID, dryRun).Scan(ctx, &r.Matched, &r.Skipped)
+}
+
+// missedEvent is an event that a step of a bulk replay reads.
+type missedEvent struct {
+	ID       app.EventID
+	Position int64
+	Missed   bool // it has no delivery
 }
 
 // missedBatch queues deliveries of the next missed events of a bulk replay, at most limit, and advances its cursor, a
@@ -62,11 +71,7 @@ func missedBatch(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, 
 	if _, err := tx.Tx.ExecContext(ctx, alongIndexes); err != nil {
 		return nil, err
 	}
-	var read []struct {
-		ID       app.EventID
-		Position int64
-		Missed   bool
-	}
+	var read []missedEvent
 	if err := tx.NewRaw(selectMissed, row.StoreID, pgdialect.Array(types), least, most, row.SubscriptionID,
 		missedScan).Scan(ctx, &read); err != nil {
 		return nil, err
@@ -83,12 +88,22 @@ func missedBatch(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, 
 		}
 		row.Cursor = app.DeliveryID(strconv.FormatInt(e.Position, 10))
 	}
-	queued, err := queueMissed(ctx, tx, now, *row, missed)
+	matching, checked, err := matchingMissed(ctx, tx, *row, missed)
 	if err != nil {
 		return nil, err
 	}
+	if checked < len(missed) { // the next step continues after the last checked event
+		done = false
+		last := slices.IndexFunc(read, func(e missedEvent) bool { return e.ID == missed[checked-1] })
+		row.Cursor = app.DeliveryID(strconv.FormatInt(read[last].Position, 10))
+	}
+	queued, err := queueMissed(ctx, tx, now, *row, matching)
+	if err != nil {
+		return nil, err
+	}
+	row.Matched -= int64(checked - len(matching))
 	row.Replayed += int64(len(queued))
-	row.Skipped += int64(len(missed) - len(queued))
+	row.Skipped += int64(len(matching) - len(queued))
 	if done {
 		row.complete(now)
 	}

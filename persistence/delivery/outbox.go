@@ -100,6 +100,7 @@ const relayLocks = 0x72656c61
 func (q *Queue) Listen(ctx context.Context, relay, jobs func()) error {
 	key := rand.Int32N(math.MaxInt32) + 1 //nolint:gosec // not a secret
 	defer q.session.Store(0)
+	q.filters.onReady(relay)
 	began := func() {
 		q.session.Store(key)
 		relay()

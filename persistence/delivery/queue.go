@@ -38,6 +38,7 @@ type Queue struct {
 	jobTurns   [2]turn // of jobs, and of urgent jobs
 	lost       lostPositions
 	dispatches dispatchTurns
+	filters    *filters
 
 	ended func(status app.DeliveryStatus, n int)
 
@@ -61,6 +62,7 @@ func New(db *pg.DB, config Config) *Queue {
 	if q.ended == nil {
 		q.ended = func(app.DeliveryStatus, int) {}
 	}
+	q.filters = newFilters()
 	q.lost.of = map[app.JobKind]lostPosition{}
 	q.loader = newGrouper(q.policy.Load, q.outgoing)
 	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
@@ -69,8 +71,10 @@ func New(db *pg.DB, config Config) *Queue {
 	return q
 }
 
-// Close sends the pending notifications. Calls that wait for a shared statement return an error.
+// Close sends the pending notifications and ends the evaluation of filters. Calls that wait for a shared statement
+// return an error.
 func (q *Queue) Close() {
+	q.filters.close()
 	q.loader.close()
 	q.recorder.close()
 	q.orders.Close()

@@ -17,6 +17,7 @@ type lockedSubscription struct {
 	URL         string `bun:"url"`
 	Description string
 	Events      []app.EventType `bun:",array"`
+	Filter      *string
 	IsActive    bool
 	Secret      []byte
 	Headers     []byte
@@ -30,7 +31,7 @@ func lockSubscription(
 	ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID, version int64,
 ) (lockedSubscription, error) {
 	var row lockedSubscription
-	err := tx.NewRaw(`SELECT url, description, events, is_active, secret, headers, header_names,
+	err := tx.NewRaw(`SELECT url, description, events, filter, is_active, secret, headers, header_names,
 			version FROM subscriptions
 		WHERE store_id = ? AND id = ? AND deleted_at IS NULL FOR NO KEY UPDATE`, store, id).Scan(ctx, &row)
 	if err == nil {
@@ -84,6 +85,13 @@ func (q *Queue) applyChange(
 		details["events"] = map[string]any{"from": row.Events, "to": change.Events}
 		row.Events = change.Events
 	}
+	if change.Filter != nil && !equal(*change.Filter, row.Filter) {
+		details["filter"] = map[string]any{"from": row.Filter, "to": *change.Filter}
+		row.Filter = *change.Filter
+		if err := clearFilterError(ctx, tx, store, id); err != nil {
+			return err
+		}
+	}
 	if change.Headers != nil && !q.hasHeaders(row, id, *change.Headers) {
 		names := change.Headers.Names()
 		details["headers"] = map[string]any{"from": row.HeaderNames, "to": names}
@@ -97,10 +105,10 @@ func (q *Queue) applyChange(
 		row.IsActive = *change.IsActive
 	}
 	_, err := tx.NewRaw(`UPDATE subscriptions SET url = ?, description = ?, events = ?, is_active = ?,
-			headers = ?, header_names = ?, version = version + 1, updated_at = ?
+			headers = ?, header_names = ?, filter = ?, version = version + 1, updated_at = ?
 		WHERE store_id = ? AND id = ?`,
 		row.URL, row.Description, pgdialect.Array(row.Events), row.IsActive, row.Headers,
-		pgdialect.Array(row.HeaderNames), now, store, id).Exec(ctx)
+		pgdialect.Array(row.HeaderNames), row.Filter, now, store, id).Exec(ctx)
 	if err != nil {
 		return err
 	}
@@ -131,6 +139,18 @@ func (q *Queue) hasHeaders(row lockedSubscription, id app.SubscriptionID, wanted
 	}
 	opened, err := q.sealer.Open(row.Headers, string(id))
 	return err == nil && opened == wanted.Encode()
+}
+
+func equal(a, b *string) bool {
+	return a == b || a != nil && b != nil && *a == *b
+}
+
+// clearFilterError removes the error of a filter that is replaced.
+func clearFilterError(ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID) error {
+	_, err := tx.NewRaw(`UPDATE subscription_health
+		SET filter_error = NULL, filter_error_event = NULL, filter_error_at = NULL
+		WHERE store_id = ? AND subscription_id = ? AND filter_error IS NOT NULL`, store, id).Exec(ctx)
+	return err
 }
 
 // clearFailures resets the failures of a subscription.

@@ -18,7 +18,8 @@ type subscriptionRow struct {
 	URL                 string `bun:"url"`
 	Description         string
 	Events              []app.EventType `bun:",array"`
-	HeaderNames         []string        `bun:",array"`
+	Filter              *string
+	HeaderNames         []string `bun:",array"`
 	IsActive            bool
 	CreatedAt           time.Time
 	LastDeliveryAt      *time.Time
@@ -28,11 +29,15 @@ type subscriptionRow struct {
 	PreviousSecretUntil *time.Time
 	FailingSince        *time.Time
 	FailingDays         int
+	FilterError         *string
+	FilterErrorEvent    app.EventID
+	FilterErrorAt       *time.Time
 }
 
 func (r subscriptionRow) subscription() app.Subscription {
-	return app.Subscription{
+	s := app.Subscription{
 		ID: r.ID, URL: r.URL, Description: r.Description, Events: r.Events, IsActive: r.IsActive,
+		Filter:         r.Filter,
 		HeaderNames:    append([]string{}, r.HeaderNames...),
 		CreatedAt:      app.At(r.CreatedAt),
 		LastDeliveryAt: pg.TimeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
@@ -40,11 +45,18 @@ func (r subscriptionRow) subscription() app.Subscription {
 		Version: r.Version, UpdatedAt: app.At(r.UpdatedAt),
 		PreviousSecretExpiresAt: pg.TimeOrNil(r.PreviousSecretUntil),
 	}
+	if r.FilterError != nil {
+		s.FilterError = &app.FilterError{
+			Message: *r.FilterError, EventID: r.FilterErrorEvent, At: app.At(*r.FilterErrorAt),
+		}
+	}
+	return s
 }
 
 // subscriptionColumns selects the columns of subscriptionRow. The time of the last attempt comes from
 // the table attempts, so that an attempt does not also have to update the subscription.
-const subscriptionColumns = `s.id, s.url, s.description, s.events, s.header_names, s.is_active, s.created_at,
+const subscriptionColumns = `s.id, s.url, s.description, s.events, s.filter, s.header_names, s.is_active, s.created_at,
+	h.filter_error, coalesce(h.filter_error_event, '') AS filter_error_event, h.filter_error_at,
 	h.failure_count, s.version, s.updated_at, s.previous_secret_until, h.failing_since,
 	CASE WHEN h.watched_since = h.failing_since THEN h.failing_days ELSE 0 END AS failing_days,
 	(SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id) AS last_delivery_at
@@ -60,7 +72,7 @@ func (q *Queue) CreateSubscription(
 	return pg.CreateOnce(ctx, q.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
 		row := subscriptionRow{
 			ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Description: in.Description, Events: in.Events,
-			HeaderNames: in.Headers.Names(), IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now,
+			Filter: in.Filter, HeaderNames: in.Headers.Names(), IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now,
 		}
 		var count int
 		// The lock of the store's row prevents concurrent requests from exceeding the limit.
@@ -75,16 +87,19 @@ func (q *Queue) CreateSubscription(
 		}
 		_, err = tx.NewRaw(`WITH s AS (
 				INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at, description,
-					headers, header_names)
-				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8) RETURNING id, store_id
+					headers, header_names, filter)
+				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9) RETURNING id, store_id
 			) INSERT INTO subscription_health (subscription_id, store_id) SELECT id, store_id FROM s`,
 			row.ID, store, row.URL, pgdialect.Array(in.Events), q.sealer.Seal(in.Secret, string(row.ID)), now,
-			row.Description, q.sealHeaders(in.Headers, row.ID), pgdialect.Array(row.HeaderNames)).
+			row.Description, q.sealHeaders(in.Headers, row.ID), pgdialect.Array(row.HeaderNames), row.Filter).
 			Exec(ctx)
 		if err != nil {
 			return app.Subscription{}, err
 		}
 		details := map[string]any{"host": hostOf(in.URL), "events": in.Events}
+		if in.Filter != nil {
+			details["filter"] = *in.Filter
+		}
 		if len(in.Headers) > 0 {
 			details["headers"] = row.HeaderNames
 		}

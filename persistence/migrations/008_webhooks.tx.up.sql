@@ -78,6 +78,7 @@ CREATE TABLE subscriptions (
     secret                bytea NOT NULL,               -- encrypted
     previous_secret       bytea,                        -- encrypted; valid until previous_secret_until; null = none
     previous_secret_until timestamptz,
+    filter                text,                         -- CEL expression that events must match; null = none
     headers               bytea,                        -- further request headers: sealed JSON, value by name
     header_names          text[] NOT NULL DEFAULT '{}', -- their names, which clients see
     is_active             boolean NOT NULL DEFAULT true,
@@ -107,6 +108,9 @@ CREATE TABLE subscription_health (
     watched_since   timestamptz,                -- failing_since of the counted streak
     watched_until   timestamptz,                -- end of the last day that was checked
     failing_days    int NOT NULL DEFAULT 0,     -- checked days with a failed attempt
+    filter_error          text,                     -- last failed evaluation of the filter; null = none
+    filter_error_event    text,
+    filter_error_at       timestamptz,
     -- The only definitions of healthy and quick.
     healthy         boolean NOT NULL GENERATED ALWAYS AS (failure_count = 0) STORED,    -- no failing streak
     quick           boolean NOT NULL GENERATED ALWAYS AS (slow_seen_at IS NULL) STORED  -- no recent slow response

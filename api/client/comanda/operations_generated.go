@@ -2347,6 +2347,22 @@ func (c *Client) ListEventTypes(ctx context.Context, options ...CallOption) (*Li
 	}, options)
 }
 
+// TestWebhookFilter sends POST /webhooks/filter-test: test a filter with events of the store.
+//
+// Evaluates a filter for events as their dispatch does. It changes nothing.
+//
+// For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, NOT_FOUND, RATE_LIMITED.
+func (c *Client) TestWebhookFilter(
+	ctx context.Context, body TestWebhookFilterRequest, options ...CallOption,
+) (*FilterTest, error) {
+	return fetch[FilterTest](ctx, c, call{
+		method: "POST", path: "/webhooks/filter-test", body: body,
+	}, options)
+}
+
 // DeleteWebhook sends DELETE /webhooks/{id}: delete a webhook.
 //
 // Cancels the deliveries that have not been delivered.

@@ -590,6 +590,8 @@ type ChangeWebhookRequest struct {
 	// The event types that the webhook receives, or * alone for all types, also those of later releases. Existing
 	// deliveries do not change.
 	Events []SubscribableEventType `json:"events,omitzero"`
+	// As when creating a webhook. It applies to events that are dispatched from then on. Null removes it.
+	Filter Nullable[string] `json:"filter,omitzero"`
 	// As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the
 	// origin of url changes.
 	Headers Nullable[map[string]string] `json:"headers,omitzero"`
@@ -756,6 +758,12 @@ type CreateWebhookRequest struct {
 	Description *string `json:"description,omitzero"`
 	// The event types that the webhook receives, or * alone for all types, also those of later releases.
 	Events []SubscribableEventType `json:"events"`
+	// A boolean CEL expression over type, the type of an event, and data, the data of its body. An event for which it
+	// is false is not delivered; one for which it fails is. It can name the members of data that the schema of any
+	// event type has. The functions are those of CEL without times, bytes and lists that are built: operators, has,
+	// all, exists, size, contains, startsWith, endsWith, matches with a literal pattern, int, double and string. A
+	// filter that could cost more than 1,000,000 units of CEL is refused. An error has its line and column.
+	Filter *string `json:"filter,omitzero"`
 	// Further headers of every request, such as Authorization. The response has their names only. Headers that the
 	// service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
 	Headers map[string]string `json:"headers,omitzero"`
@@ -1305,6 +1313,33 @@ type ExportedStatusChange struct {
 	Reason string `json:"reason,omitzero"`
 	// The new status.
 	To OrderStatus `json:"to"`
+}
+
+// FilterError is a failed evaluation of a filter. The event was delivered.
+type FilterError struct {
+	// The time of the evaluation.
+	At time.Time `json:"at"`
+	// Id of the event.
+	EventID string `json:"eventId"`
+	// The reason of the failure.
+	Message string `json:"message"`
+}
+
+// FilterResult is the result of a filter for an event.
+type FilterResult struct {
+	// The reason for which the filter cannot be evaluated, so that the event matches: a missing member, an erased body,
+	// or the cost. Absent if it could be evaluated.
+	Error string `json:"error,omitzero"`
+	// Id of the event.
+	EventID string `json:"eventId"`
+	// Whether the event is delivered.
+	Matches bool `json:"matches"`
+}
+
+// FilterTest is the result of a filter for each event.
+type FilterTest struct {
+	// The results, in the order of eventIds.
+	Results []FilterResult `json:"results"`
 }
 
 // FulfillmentType is the way in which the customer receives the order.
@@ -3614,6 +3649,14 @@ type TestPingEvent struct {
 	Type string `json:"type"`
 }
 
+// TestWebhookFilterRequest is the body of [Client.TestWebhookFilter].
+type TestWebhookFilterRequest struct {
+	// Ids of events of the store.
+	EventIds []string `json:"eventIds"`
+	// As when creating a webhook.
+	Filter string `json:"filter"`
+}
+
 // TotalMeta is the number of rows of a complete list.
 type TotalMeta struct {
 	// Id of the request.
@@ -3648,6 +3691,11 @@ type Webhook struct {
 	FailingSince time.Time `json:"failingSince,omitzero"`
 	// The number of consecutive failed attempts.
 	FailureCount int64 `json:"failureCount"`
+	// The CEL expression that events must match; null without one.
+	Filter *string `json:"filter"`
+	// The last failed evaluation of the filter, stored at most once a minute. Absent without one, and after a change of
+	// the filter.
+	FilterError *FilterError `json:"filterError,omitzero"`
 	// The names of the further request headers, in alphabetical order.
 	HeaderNames []string `json:"headerNames"`
 	// Id of the webhook.

@@ -9,6 +9,10 @@
 --   $1 rows                                        $2 now
 --   $3 last queue of the previous dispatch         $4 maximum number of queues   $5 maximum number of stores
 --   $6, $7 queues with stores that were not read, and the last store of each that was read
+--   $8, $9, $10, $11 decisions: event, subscription, its version, and whether its filter matches the event
+--
+-- A store's first event for which a filter is not decided ends its events of this dispatch. The statement returns the
+-- undecided pairs of events and subscriptions.
 --
 -- The table contains index entries of deleted rows until it is vacuumed. The statement passes those of a store once: it
 -- remembers the first event of each queue and of each store.
@@ -66,29 +70,41 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
     FROM store s JOIN tried USING (n) WHERE is_free
 ), subscription AS MATERIALIZED (
     -- OFFSET 0 prevents the planner from reading the subscriptions of all stores.
-    SELECT free.id AS store_id, s.id, s.events FROM free CROSS JOIN LATERAL (
-        SELECT id, events FROM subscriptions
+    SELECT free.id AS store_id, s.* FROM free CROSS JOIN LATERAL (
+        SELECT id, events, version, filter IS NOT NULL AS is_filtered FROM subscriptions
         WHERE store_id = free.id AND deleted_at IS NULL AND is_active OFFSET 0) s
 ), waiting AS MATERIALIZED (
-    SELECT free.id AS store_id, free.share, u.* FROM free CROSS JOIN LATERAL (
-        SELECT ctid AS place, number, type FROM undispatched
+    SELECT free.id AS store_id, free.queue, free.share, u.* FROM free CROSS JOIN LATERAL (
+        SELECT ctid AS place, number, event_id, type FROM undispatched
         WHERE queue = free.queue AND store_id = free.id AND number >= free.number
         ORDER BY number LIMIT free.share + 1) u
 ), kind AS MATERIALIZED (
     SELECT w.store_id, w.type, count(s.id) AS deliveries FROM (SELECT DISTINCT store_id, type FROM waiting) w
         LEFT JOIN subscription s ON s.store_id = w.store_id AND selects(s.events, w.type)
     GROUP BY w.store_id, w.type
+), decision AS MATERIALIZED (
+    SELECT * FROM unnest($8::text[], $9::text[], $10::bigint[], $11::boolean[])
+        AS d (event_id, subscription_id, version, matches)
+), filtered AS MATERIALIZED (
+    SELECT w.store_id, w.number, w.event_id, s.id AS subscription_id, s.version, d.matches -- null = undecided
+    FROM waiting w JOIN subscription s ON s.store_id = w.store_id AND s.is_filtered AND selects(s.events, w.type)
+        LEFT JOIN decision d ON d.event_id = w.event_id AND d.subscription_id = s.id AND d.version = s.version
+), undecided AS MATERIALIZED (
+    SELECT store_id, min(number) AS first FROM filtered WHERE matches IS NULL GROUP BY store_id
 ), sized AS MATERIALIZED (
-    SELECT w.place, sum(1 + k.deliveries) OVER event <= w.share OR row_number() OVER event = 1 AS fits
-    FROM waiting w JOIN kind k USING (store_id, type)
+    SELECT w.queue, w.store_id, w.number, w.place, u.first IS NULL OR w.number < u.first AS is_decided,
+        sum(1 + k.deliveries) OVER event <= w.share OR row_number() OVER event = 1 AS fits
+    FROM waiting w JOIN kind k USING (store_id, type) LEFT JOIN undecided u USING (store_id)
     WINDOW event AS (PARTITION BY store_id ORDER BY number)
 ), event AS MATERIALIZED (
     -- A row that another relay has deleted since this statement began is skipped.
-    DELETE FROM undispatched WHERE ctid = ANY (ARRAY(SELECT place FROM sized WHERE fits))
+    DELETE FROM undispatched WHERE ctid = ANY (ARRAY(SELECT place FROM sized WHERE fits AND is_decided))
     RETURNING queue, store_id, number, event_id AS id, type, occurred_at
 ), match AS (
     SELECT event.*, s.id AS subscription_id, row_number() OVER (ORDER BY event.number, s.id) AS place
     FROM event JOIN subscription s ON s.store_id = event.store_id AND selects(s.events, event.type)
+    WHERE NOT EXISTS (SELECT FROM filtered f
+        WHERE f.event_id = event.id AND f.subscription_id = s.id AND NOT f.matches)
 ), delivery AS (
     INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
         queue, class)
@@ -116,6 +132,9 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
     SELECT n.id, n.store_id, greatest(h.previous, n.base) + n.nth, n.type FROM numbered n JOIN head h USING (store_id)
     ORDER BY n.id
     ON CONFLICT (id) DO NOTHING -- an event that was dispatched before
+), evaluate AS MATERIALIZED (
+    SELECT s.queue, f.event_id, f.subscription_id, f.version FROM filtered f JOIN sized s USING (store_id, number)
+    WHERE f.matches IS NULL AND s.fits ORDER BY f.number, f.subscription_id
 ), visited AS MATERIALIZED (
     -- The next dispatch starts after the last queue, or after the queue that took the last store.
     SELECT s.queue, bool_or(s.cut OR s.n > last.n) AS unread,
@@ -126,8 +145,10 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
 )
 SELECT (SELECT count(*) FROM event), (SELECT count(*) FROM delivery),
     (SELECT max(n) FROM turn) = $4 OR (SELECT max(n) FROM tried) < (SELECT count(*) FROM store)
-        OR EXISTS (SELECT FROM store WHERE cut) OR EXISTS (SELECT FROM sized WHERE NOT fits),
+        OR EXISTS (SELECT FROM store WHERE cut) OR EXISTS (SELECT FROM sized WHERE NOT fits AND is_decided),
     ARRAY(SELECT store_id FROM head),
     (SELECT queue FROM visited ORDER BY place DESC LIMIT 1),
     ARRAY(SELECT queue FROM visited ORDER BY queue),
-    ARRAY(SELECT CASE WHEN unread THEN store_id ELSE '' END FROM visited ORDER BY queue)
+    ARRAY(SELECT CASE WHEN unread THEN store_id ELSE '' END FROM visited ORDER BY queue),
+    ARRAY(SELECT queue FROM evaluate), ARRAY(SELECT event_id FROM evaluate),
+    ARRAY(SELECT subscription_id FROM evaluate), ARRAY(SELECT version FROM evaluate)

@@ -3579,6 +3579,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/webhooks/filter-test": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Test a filter with events of the store
+         * @description Evaluates a filter for events as their dispatch does. It changes nothing.
+         *
+         *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["testWebhookFilter"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/website": {
         parameters: {
             query?: never;
@@ -4893,8 +4925,13 @@ export interface components {
              * @example Point of sale
              */
             description?: null | string;
-            /** @description The event types that the webhook receives. Existing deliveries do not change. */
+            /** @description The event types that the webhook receives, or * alone for all types, also those of later releases. Existing deliveries do not change. */
             events?: components["schemas"]["SubscribableEventType"][];
+            /**
+             * @description As when creating a webhook. It applies to events that are dispatched from then on. Null removes it.
+             * @example data.fulfillmentType == "DELIVERY" && data.totalMinor >= 5000
+             */
+            filter?: null | string;
             /**
              * @description As when creating a webhook. Replaces all headers; null removes them. Required if the webhook has headers and the origin of url changes.
              * @example {
@@ -5195,8 +5232,13 @@ export interface components {
              * @example Point of sale
              */
             description?: string;
-            /** @description The event types that the webhook receives. */
+            /** @description The event types that the webhook receives, or * alone for all types, also those of later releases. */
             events: components["schemas"]["SubscribableEventType"][];
+            /**
+             * @description A boolean CEL expression over type, the type of an event, and data, the data of its body. An event for which it is false is not delivered; one for which it fails is. It can name the members of data that the schema of any event type has. The functions are those of CEL without times, bytes and lists that are built: operators, has, all, exists, size, contains, startsWith, endsWith, matches with a literal pattern, int, double and string. A filter that could cost more than 1,000,000 units of CEL is refused. An error has its line and column.
+             * @example data.fulfillmentType == "DELIVERY" && data.totalMinor >= 5000
+             */
+            filter?: string;
             /**
              * @description Further headers of every request, such as Authorization. The response has their names only. Headers that the service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
              * @example {
@@ -6144,6 +6186,53 @@ export interface components {
              */
             success: false;
         };
+        /** @description A failed evaluation of a filter. The event was delivered. */
+        FilterError: {
+            /**
+             * Format: date-time
+             * @description The time of the evaluation.
+             */
+            at: string;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            eventId: string;
+            /**
+             * @description The reason of the failure.
+             * @example no such key: totalMinor
+             */
+            message: string;
+        };
+        /** @description The result of a filter for an event. */
+        FilterResult: {
+            /**
+             * @description The reason for which the filter cannot be evaluated, so that the event matches: a missing member, an erased body, or the cost. Absent if it could be evaluated.
+             * @example no such key: totalMinor
+             */
+            error?: string;
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            eventId: string;
+            /** @description Whether the event is delivered. */
+            matches: boolean;
+        };
+        /** @description The result of a filter for each event. */
+        FilterTest: {
+            /** @description The results, in the order of eventIds. */
+            results: components["schemas"]["FilterResult"][];
+        };
+        FilterTestResponse: {
+            /** @description The result. */
+            data: components["schemas"]["FilterTest"];
+            /**
+             * @description Always true.
+             * @constant
+             */
+            success: true;
+        };
         /**
          * @description The way in which the customer receives the order.
          * @enum {string}
@@ -6532,6 +6621,12 @@ export interface components {
              */
             token: string;
         };
+        /**
+         * @description The type of an event in lists and streams.
+         * @example order.created
+         * @enum {string}
+         */
+        ListedEventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
         /** @description A new login with its access token. */
         Login: {
             /**
@@ -10189,11 +10284,11 @@ export interface components {
             success: true;
         };
         /**
-         * @description The type of an event that a webhook can select.
-         * @example order.created
+         * @description The type of an event that a webhook can select, or * for all types.
+         * @example *
          * @enum {string}
          */
-        SubscribableEventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+        SubscribableEventType: "*" | "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
         /** @description A new access token for another store. */
         SwitchStore: {
             /**
@@ -10295,6 +10390,20 @@ export interface components {
              */
             type: "test.ping";
         };
+        TestWebhookFilterRequest: {
+            /**
+             * @description Ids of events of the store.
+             * @example [
+             *       "evt_019ced814dfa7d91a4e5f60718293a4b"
+             *     ]
+             */
+            eventIds: string[];
+            /**
+             * @description As when creating a webhook.
+             * @example data.totalMinor >= 5000
+             */
+            filter: string;
+        };
         /** @description The number of rows of a complete list. */
         TotalMeta: {
             /**
@@ -10340,8 +10449,8 @@ export interface components {
              * @example Point of sale
              */
             description: string;
-            /** @description The event types that the webhook receives. */
-            events: components["schemas"]["EventType"][];
+            /** @description The event types that the webhook receives, or * alone for all types. */
+            events: components["schemas"]["SubscribableEventType"][];
             /** @description The days with failed attempts since failingSince. After watchdogDays of them, the webhook is deactivated. */
             failingDays: number;
             /**
@@ -10354,6 +10463,13 @@ export interface components {
              * @description The number of consecutive failed attempts.
              */
             failureCount: number;
+            /**
+             * @description The CEL expression that events must match; null without one.
+             * @example data.fulfillmentType == "DELIVERY" && data.totalMinor >= 5000
+             */
+            filter: null | string;
+            /** @description The last failed evaluation of the filter, stored at most once a minute. Absent without one, and after a change of the filter. */
+            filterError?: components["schemas"]["FilterError"];
             /**
              * @description The names of the further request headers, in alphabetical order.
              * @example [
@@ -12897,7 +13013,7 @@ export interface operations {
                 /** @description Must be the store of the token. */
                 storeId?: string;
                 /** @description Only events of these types. Repeat the parameter for several types. */
-                type?: components["schemas"]["SubscribableEventType"][];
+                type?: components["schemas"]["ListedEventType"][];
                 /** @description Only events at or after this time. */
                 from?: string;
                 /** @description Only events before this time. */
@@ -12972,7 +13088,7 @@ export interface operations {
         parameters: {
             query?: {
                 /** @description Only events of these types. Repeat the parameter for several types. */
-                type?: components["schemas"]["SubscribableEventType"][];
+                type?: components["schemas"]["ListedEventType"][];
             };
             header?: {
                 /** @description The cursor of the last received event. The stream continues after it. */
@@ -15713,6 +15829,42 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    testWebhookFilter: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TestWebhookFilterRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FilterTestResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];

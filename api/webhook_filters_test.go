@@ -1,0 +1,135 @@
+package api
+
+import (
+	"fmt"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/filter"
+)
+
+func TestWebhookFilters(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const large = `data.fulfillmentType == "DELIVERY" && data.totalMinor >= 5000`
+	var created, changed app.Subscription
+	w.do("POST", "/webhooks", w.tokens["ADMIN"], altered(webhookBody(), object{"filter": large})).ok(201, &created)
+	if created.Filter == nil || *created.Filter != large {
+		t.Errorf("created webhook: got %+v, want the filter", created)
+	}
+	path := "/webhooks/" + string(created.ID)
+	w.do("PATCH", path, w.tokens["ADMIN"], object{"description": "Till"}).ok(200, &changed)
+	if changed.Filter == nil || *changed.Filter != large {
+		t.Errorf("webhook after another change: got %+v, want the filter", changed)
+	}
+	const missing = `line 1, column 5: undefined field 'total'`
+	a := w.do("PATCH", path, w.tokens["ADMIN"], object{"filter": "data.total > 1"}).
+		refused(app.CodeValidationFailed, "filter")
+	if got := a.body.Error.Details[0].Message; got != missing {
+		t.Errorf("error of a filter: got %q, want %q", got, missing)
+	}
+	w.do("PATCH", path, w.tokens["ADMIN"], object{"filter": nil}).ok(200, &changed)
+	if changed.Filter != nil {
+		t.Errorf("webhook without filter: got %+v", changed)
+	}
+}
+
+func TestFilterTest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.stores["own"]
+	order, foreign := own.delivery.EventID, w.stores["foreign"].delivery.EventID
+	test := func(expression string, ids ...app.EventID) *response {
+		t.Helper()
+		return w.do("POST", "/webhooks/filter-test", w.tokens["ADMIN"], object{"filter": expression, "eventIds": ids})
+	}
+	var got filterTest
+	for expression, want := range map[string]filterResult{
+		`type == "order.created"`: {EventID: order, Matches: true},
+		`data.totalMinor < 0`:     {EventID: order},
+		`data.refundId == "x"`:    {EventID: order, Matches: true, Error: "no such key: refundId"},
+	} {
+		got = filterTest{}
+		test(expression, order).ok(200, &got)
+		if diff := cmp.Diff([]filterResult{want}, got.Results); diff != "" {
+			t.Errorf("results of %s (-want +got):\n%s", expression, diff)
+		}
+	}
+	test("true", order, "evt_unknown").refused(app.CodeNotFound)
+	test("true", foreign).refused(app.CodeNotFound)
+	test("true").refused(app.CodeValidationFailed, "eventIds")
+	test("true", order, order).refused(app.CodeValidationFailed, "eventIds")
+	test("data.total > 1", order).refused(app.CodeValidationFailed, "filter")
+	w.exec("UPDATE outbox SET body = NULL WHERE id = $1", order)
+	got = filterTest{}
+	test("false", order).ok(200, &got)
+	if want := (filterResult{order, true, "the body of the event was erased"}); got.Results[0] != want {
+		t.Errorf("result of an erased event: got %+v, want %+v", got.Results[0], want)
+	}
+}
+
+// Expressions can use the members of all event types, and evaluate for the examples of their own.
+func TestFiltersOfEveryEventType(t *testing.T) {
+	t.Parallel()
+	all, err := allEventTypes()
+	must(err)
+	for _, expression := range []string{
+		`type.startsWith("payment.") && has(data.amountMinor) ? data.amountMinor > 0 : true`,
+		`!has(data.totalMinor) || data.totalMinor >= 0`,
+		`!has(data.customer) || data.customer.id != "cus_1"`,
+		`!has(data.status) || data.status in ["RECEIVED", "PENDING", "CONFIRMED"] || true`,
+		`!has(data.items) || data.items.all(i, i.quantity > 0 && i.unitPriceMinor >= 0.5)`,
+		`!has(data.prices) || "USD" in data.prices || true`,
+		`!has(data.requestedFor) || data.requestedFor == null || data.requestedFor > "2026"`,
+		`!has(data.partySize) || data.partySize < 100`,
+	} {
+		if details := checkFilter(expression); details != nil {
+			t.Errorf("%s: got %v", expression, details)
+			continue
+		}
+		compiled, err := filter.Compile(expression)
+		must(err)
+		for _, entry := range all {
+			data, err := filter.Data(entry.Example)
+			must(err)
+			if matches, _, err := compiled.Matches(t.Context(), string(entry.Name), data); err != nil || !matches {
+				t.Errorf("%s for %s: got %v, %v, want true", expression, entry.Name, matches, err)
+			}
+		}
+	}
+	if details := checkFilter("data.message == 'This is a test.'"); details == nil {
+		t.Error("a member of test.ping: got no error")
+	}
+}
+
+// A test of a costly filter ends after the cost of one evaluation, whatever the number of events.
+func TestCostlyFilterTest(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.stores["own"]
+	items := `{"quantity": 1}`
+	for range 999 {
+		items += `,{"quantity": 1}`
+	}
+	var ids []app.EventID
+	for i := range 3 {
+		ids = append(ids, app.EventID(fmt.Sprintf("evt_costly%d", i)))
+		w.exec("INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, 'order.created', $3, $4)",
+			ids[i], own.id, `{"data": {"items": [`+items+`]}}`, noon)
+	}
+	const costly = "data.items.all(i, data.items.all(j, i.quantity + j.quantity > 0))"
+	var got filterTest
+	w.do("POST", "/webhooks/filter-test", w.tokens["ADMIN"], object{"filter": costly, "eventIds": ids}).ok(200, &got)
+	w.exec("DELETE FROM outbox WHERE id = ANY ($1)", ids) // they differ from their schema
+	for i, want := range []string{
+		"the cost of the evaluation exceeds 1000000 units",
+		"the filter is too costly for more events of one test; test fewer events",
+		"the filter is too costly for more events of one test; test fewer events",
+	} {
+		if r := got.Results[i]; !r.Matches || r.Error != want {
+			t.Errorf("result %d: got %+v, want %q", i, r, want)
+		}
+	}
+}

@@ -1,0 +1,320 @@
+package delivery_test
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	gocmp "github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/filter"
+	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
+)
+
+// filtered creates a subscription with a filter.
+func (r restaurant) filtered(t testing.TB, db *persistencetest.Database, store int, expression string,
+	events ...app.EventType,
+) app.SubscriptionID {
+	t.Helper()
+	s, err := db.CreateSubscription(t.Context(), noon, r.Stores[store], owner, app.NewSubscription{
+		URL: "https://receiver.example", Events: events, Filter: &expression,
+		Secret: app.NewSecret("0123456789abcdef0123456789abcdef"),
+	}, nil)
+	must(t, err)
+	return s.ID
+}
+
+// emitTotal writes an event with a total.
+func emitTotal(t testing.TB, db *persistencetest.Database, store app.StoreID, at time.Time, data string) app.EventID {
+	t.Helper()
+	event, err := app.NewEvent(app.EventOrderCreated, store, at, nil)
+	must(t, err)
+	_, err = db.System().DB.ExecContext(t.Context(), persistencetest.InsertEvent, event.ID, store, event.Type,
+		fmt.Sprintf(`{"data": %s}`, data), at)
+	must(t, err)
+	return event.ID
+}
+
+// dispatchFiltered dispatches until a condition holds. Filters are evaluated meanwhile.
+func dispatchFiltered(t testing.TB, dispatch *delivery.Queue, holds func() bool) {
+	t.Helper()
+	for !holds() {
+		_, err := dispatch.Dispatch(t.Context(), noon, 1000)
+		must(t, err)
+		time.Sleep(time.Millisecond)
+	}
+}
+
+func undispatchedOf(t testing.TB, db *persistencetest.Database, store app.StoreID) int {
+	t.Helper()
+	return count(t, db, "SELECT count(*) FROM undispatched WHERE store_id = '"+string(store)+"'")
+}
+
+func received(t testing.TB, db *persistencetest.Database, id app.SubscriptionID) (events []app.EventID) {
+	t.Helper()
+	rows, err := db.System().DB.QueryContext(t.Context(),
+		"SELECT event_id FROM deliveries WHERE subscription_id = $1 ORDER BY event_id", id)
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var event app.EventID
+		must(t, rows.Scan(&event))
+		events = append(events, event)
+	}
+	must(t, rows.Err())
+	return events
+}
+
+// An event for which a filter is false gets no delivery to its subscription. The others get one, and all events keep
+// their order.
+func TestFilteredEvents(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	head, err := db.EventHead(t.Context(), store)
+	must(t, err)
+	every := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	large := r.filtered(t, db, 0, "data.totalMinor >= 50", app.AllEvents)
+	none := r.filtered(t, db, 0, "false", app.EventOrderCreated)
+	other := r.filtered(t, db, 0, "data.broken", app.EventProductCreated)
+	var events, expected []app.EventID
+	for i := range 100 {
+		events = append(events, emitTotal(t, db, store, noon.Add(time.Duration(i)*time.Millisecond),
+			fmt.Sprintf(`{"totalMinor": %d}`, i)))
+		if i >= 50 {
+			expected = append(expected, events[i])
+		}
+	}
+	dispatchFiltered(t, db.Queue, func() bool { return undispatchedOf(t, db, store) == 0 })
+	for id, want := range map[app.SubscriptionID][]app.EventID{every: events, large: expected, none: nil, other: nil} {
+		if diff := gocmp.Diff(want, received(t, db, id)); diff != "" {
+			t.Errorf("events of %s (-want +got):\n%s", id, diff)
+		}
+	}
+	if diff := gocmp.Diff(events, eventIDs(listed(t, db, store, app.EventFilter{}, true, head))); diff != "" {
+		t.Errorf("dispatched events (-want +got):\n%s", diff)
+	}
+}
+
+// An event for which a filter fails, or whose body is erased, is delivered. The subscription shows the last error,
+// which is written once a minute, until the filter changes.
+func TestFailingFilters(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	id := r.filtered(t, db, 0, "data.totalMinor >= 50", app.EventOrderCreated)
+	events := []app.EventID{
+		emitTotal(t, db, store, noon, `{}`),
+		emitTotal(t, db, store, noon.Add(time.Millisecond), `{"totalMinor": "much"}`),
+		emitTotal(t, db, store, noon.Add(2*time.Millisecond), `{"totalMinor": 1}`),
+	}
+	change(t, db, "UPDATE outbox SET body = NULL WHERE id = $1", events[2])
+	shown := func() *app.FilterError {
+		s, err := db.Subscription(t.Context(), store, id)
+		must(t, err)
+		return s.FilterError
+	}
+	dispatchFiltered(t, db.Queue, func() bool { return undispatchedOf(t, db, store) == 0 && shown() != nil })
+	if diff := gocmp.Diff(events, received(t, db, id)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+	want := &app.FilterError{Message: "no such key: totalMinor", EventID: events[0], At: app.At(noon)}
+	if diff := gocmp.Diff(want, shown()); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
+	}
+	replaced := new("true")
+	s, err := db.ChangeSubscription(t.Context(), noon, store, owner, id, app.SubscriptionChange{Filter: &replaced}, 0)
+	must(t, err)
+	if s.FilterError != nil || s.Filter == nil || *s.Filter != "true" {
+		t.Errorf("changed webhook: got %+v, want the filter true and no error", s)
+	}
+}
+
+// A change of a filter applies to the events that are not yet dispatched, also while its filter is being evaluated.
+func TestChangedFilters(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	id := r.filtered(t, db, 0, "false", app.EventOrderCreated)
+	others := r.filtered(t, db, 0, "true", app.EventOrderCreated)
+	event := emitTotal(t, db, store, noon, `{}`)
+	_, err := db.Dispatch(t.Context(), noon, 1000) // asks for a decision
+	must(t, err)
+	replaced := new("true")
+	_, err = db.ChangeSubscription(t.Context(), noon, store, owner, id, app.SubscriptionChange{Filter: &replaced}, 0)
+	must(t, err)
+	dispatchFiltered(t, db.Queue, func() bool { return undispatchedOf(t, db, store) == 0 })
+	for _, id := range []app.SubscriptionID{id, others} {
+		if diff := gocmp.Diff([]app.EventID{event}, received(t, db, id)); diff != "" {
+			t.Errorf("events of %s (-want +got):\n%s", id, diff)
+		}
+	}
+}
+
+// A bulk replay of missed events applies the present filter, in steps of a bounded cost.
+func TestMissedEventsAreFiltered(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	list := "[" + strings.Repeat("1,", 199) + "1]"
+	var events []app.EventID
+	for i := range 10 {
+		events = append(events, emitTotal(t, db, store, noon.Add(time.Duration(i+1)*time.Second),
+			fmt.Sprintf(`{"totalMinor": %d, "a": %s}`, i, list)))
+	}
+	dispatchAll(t, db)
+	change(t, db, "UPDATE outbox SET body = NULL WHERE id = $1", events[0])
+	id := r.filtered(t, db, 0, "data.a.all(x, data.a.all(y, x + y > 0)) && data.totalMinor % 2 == 1",
+		app.EventOrderCreated)
+	replay := createReplay(t, db, store, app.NewBulkReplay{
+		SubscriptionID: id, DeliveryStatus: app.ReplayedMissed, From: app.At(noon), To: app.At(noon.Add(time.Minute)),
+	})
+	steps := 1
+	last := step(t, db, store, replay.ID, 100)
+	for ; last.Status == app.ReplayRunning; steps++ {
+		last = step(t, db, store, replay.ID, 100)
+	}
+	want := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 6, Replayed: 5, Skipped: 1}
+	if last != want || steps < 3 {
+		t.Errorf("last of %d steps: got %+v, want %+v after several", steps, last, want)
+	}
+	odd := []app.EventID{events[1], events[3], events[5], events[7], events[9]}
+	if diff := gocmp.Diff(odd, received(t, db, id)); diff != "" {
+		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// A website with a hundred webhooks with costly filters delays neither the events nor the filters of another website:
+// all events of the other one are dispatched before its first one.
+func TestCostlyFiltersOfAWebsite(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	hostile, quiet := open(t, db, "hostile.example"), open(t, db, "quiet.example")
+	dispatchAll(t, db)
+	const costly = "!data.a.exists(x, data.a.exists(y, data.a.exists(z, x + y + z < 0)))"
+	for range app.MaxSubscriptions {
+		hostile.filtered(t, db, 0, costly, app.EventOrderCreated)
+	}
+	list := "[" + strings.Repeat("1,", 999) + "1]"
+	for i := range 10 {
+		emitTotal(t, db, hostile.Stores[0], noon.Add(time.Duration(i)), `{"a": `+list+`}`)
+	}
+	plain := quiet.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	filtered := quiet.filtered(t, db, 1, "data.totalMinor % 2 == 0", app.EventOrderCreated)
+	for i := range 100 {
+		at := noon.Add(time.Duration(i) * time.Millisecond)
+		emitTotal(t, db, quiet.Stores[0], at, `{}`)
+		emitTotal(t, db, quiet.Stores[1], at, fmt.Sprintf(`{"totalMinor": %d}`, i))
+	}
+	dispatchFiltered(t, db.Queue, func() bool {
+		return undispatchedOf(t, db, quiet.Stores[0])+undispatchedOf(t, db, quiet.Stores[1]) == 0
+	})
+	if n := undispatchedOf(t, db, hostile.Stores[0]); n != 10 {
+		t.Errorf("events of the hostile website that wait: got %d, want all 10", n)
+	}
+	if n, even := len(received(t, db, plain)), len(received(t, db, filtered)); n != 100 || even != 50 {
+		t.Errorf("deliveries of the quiet website: got %d and %d, want 100 and 50", n, even)
+	}
+}
+
+// Relays that dispatch concurrently evaluate the same events, but dispatch each once.
+func TestRelaysShareFilteredEvents(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	id := r.filtered(t, db, 0, "data.totalMinor >= 500", app.EventOrderCreated)
+	for i := range 1000 {
+		emitTotal(t, db, store, noon.Add(time.Duration(i)*time.Millisecond), fmt.Sprintf(`{"totalMinor": %d}`, i))
+	}
+	done := make(chan error, 2)
+	for range cap(done) {
+		q := withPolicy(t, db, func(*delivery.Policy) {})
+		go func() {
+			for {
+				var more bool
+				err := db.System().DB.QueryRowContext(t.Context(), "SELECT EXISTS (SELECT FROM undispatched)").
+					Scan(&more)
+				if err != nil || !more {
+					done <- err
+					return
+				}
+				if _, err := q.Dispatch(t.Context(), noon, 100); err != nil {
+					done <- err
+					return
+				}
+				time.Sleep(time.Millisecond)
+			}
+		}()
+	}
+	for range cap(done) {
+		must(t, <-done)
+	}
+	if n := len(received(t, db, id)); n != 500 {
+		t.Errorf("deliveries: got %d, want 500", n)
+	}
+}
+
+// A website that has more filters than fit displaces only its own.
+func TestCompiledFiltersAreBounded(t *testing.T) {
+	t.Parallel()
+	programs := delivery.NewPrograms()
+	one, err := filter.Compile("true")
+	must(t, err)
+	programs.Put("quiet", "whk_quiet", one)
+	for i := range 5000 {
+		programs.Put("hostile", app.SubscriptionID(fmt.Sprint(i)), one)
+	}
+	if n := programs.Len(); n > 300 || !programs.Has("quiet", "whk_quiet") {
+		t.Errorf("compiled filters beside a hostile website: got %d, want at most 300, and that of the quiet one", n)
+	}
+	for i := range 20_000 {
+		programs.Put(fmt.Sprint(i), "whk_1", one)
+	}
+	if n := programs.Len(); n > 10_000 {
+		t.Errorf("compiled filters of 20,000 websites: got %d, want at most 10,000", n)
+	}
+}
+
+// BenchmarkFilters compares the dispatch to ten webhooks with filters that match with that to ten without.
+func BenchmarkFilters(b *testing.B) {
+	for name, expression := range map[string]string{
+		"without": "", "with": `data.fulfillmentType == "DELIVERY" && data.totalMinor >= 10`,
+	} {
+		b.Run(name, func(b *testing.B) {
+			db := persistencetest.New(b)
+			r := restaurant{persistencetest.Open(b, db, "one.example")}
+			store := r.Stores[0]
+			for range 10 {
+				if expression == "" {
+					r.Subscribe(b, db, 0, app.EventOrderCreated)
+				} else {
+					r.filtered(b, db, 0, expression, app.EventOrderCreated)
+				}
+			}
+			const events = 100
+			for b.Loop() {
+				b.StopTimer()
+				for i := range events {
+					emitTotal(b, db, store, noon.Add(time.Duration(i)),
+						`{"fulfillmentType": "DELIVERY", "totalMinor": 12, "note": "`+strings.Repeat("x", 1000)+`"}`)
+				}
+				b.StartTimer()
+				dispatchFiltered(b, db.Queue, func() bool { return undispatchedOf(b, db, store) == 0 })
+			}
+			b.ReportMetric(float64(b.Elapsed().Microseconds())/float64(b.N*events), "µs/event")
+		})
+	}
+}
