@@ -111,6 +111,7 @@ export const ChangeViewRequest = {
 export const ChangeWebhookRequest = {
   description: { maxLength: 200 },
   events: { maxItems: 14 },
+  filter: { maxLength: 1000 },
   url: { maxLength: 2048 },
 } as const;
 
@@ -167,6 +168,7 @@ export const CreateReservationRequest = {
 export const CreateWebhookRequest = {
   description: { maxLength: 200 },
   events: { required: true, maxItems: 14 },
+  filter: { maxLength: 1000 },
   secret: { required: true, minLength: 32, maxLength: 256 },
   url: { required: true, maxLength: 2048 },
 } as const;
@@ -364,6 +366,11 @@ export const SocialLoginRequest = {
 
 export const StoreViewRequest = {
   code: { required: true, maxLength: 50 },
+} as const;
+
+export const TestWebhookFilterRequest = {
+  eventIds: { required: true, maxItems: 50 },
+  filter: { required: true, maxLength: 1000 },
 } as const;
 
 export const WeekRequest = {

@@ -201,6 +201,16 @@ function Details({ webhook, onOpen }: { webhook: Webhook; onOpen: (open: Open) =
             </code>
           ))}
         </dd>
+        <dt>Filter</dt>
+        <dd className="grid gap-1">
+          {webhook.filter === null ? "none" : <code className="text-xs break-words">{webhook.filter}</code>}
+          {webhook.filterError && (
+            <span className="text-danger">
+              It could not be evaluated for {webhook.filterError.eventId}, which was therefore delivered:{" "}
+              {webhook.filterError.message} (<Time at={webhook.filterError.at} />)
+            </span>
+          )}
+        </dd>
         <dt>Headers</dt>
         <dd className="flex flex-wrap gap-1.5">
           {webhook.headerNames.length === 0 && "none"}

@@ -4,7 +4,13 @@ import { useState } from "react";
 import { api, data, newIdempotencyKey } from "@/api/client";
 import { useInvalidate, queries } from "@/api/queries";
 import { postReplay } from "@/api/requests";
-import { type BulkReplay, type EventType, type Webhook, type ReplayRequest, isSubscribable } from "@/domain/webhooks";
+import {
+  type AnyEventType,
+  type BulkReplay,
+  type Webhook,
+  type ReplayRequest,
+  isSubscribable,
+} from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
@@ -129,7 +135,7 @@ export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
         <SelectField
           label="Event"
           value={filters.eventType ?? ""}
-          onChange={(event) => change({ eventType: (event.target.value as EventType) || undefined })}
+          onChange={(event) => change({ eventType: (event.target.value as AnyEventType) || undefined })}
         >
           <option value="">Any</option>
           {eventTypes.map(({ name }) => (

@@ -14,6 +14,7 @@ const webhook: Webhook = {
   description: "",
   url: "https://example.com/hook",
   events: ["order.created"],
+  filter: null,
   headerNames: [],
   isActive: true,
   createdAt: "2026-03-14T12:00:00.000Z",
