@@ -11,17 +11,18 @@ import (
 
 // Subscription is a webhook: a URL to which events of a store are delivered. It never contains the secret.
 type Subscription struct {
-	ID             SubscriptionID `json:"id"`
-	URL            string         `json:"url"`
-	Description    string         `json:"description"`
-	Events         []EventType    `json:"events" validate:"dive,subscribable"` // or AllEvents alone
-	Filter         *string        `json:"filter"`                              // see package filter
-	HeaderNames    []string       `json:"headerNames"`                         // names of the further request headers, in alphabetical order
-	IsActive       bool           `json:"isActive"`
-	CreatedAt      Time           `json:"createdAt"`
-	LastDeliveryAt *Time          `json:"lastDeliveryAt"`         // time of the last attempt
-	FailureCount   int64          `json:"failureCount"`           // consecutive failed attempts
-	FailingSince   *Time          `json:"failingSince,omitempty"` // time of the first of these attempts
+	ID          SubscriptionID `json:"id"`
+	URL         string         `json:"url"`
+	Description string         `json:"description"`
+	Events      []EventType    `json:"events" validate:"dive,subscribable"` // or AllEvents alone
+	Filter      *string        `json:"filter"`                              // see package filter
+	// names of the further request headers, in alphabetical order
+	HeaderNames    []string `json:"headerNames"`
+	IsActive       bool     `json:"isActive"`
+	CreatedAt      Time     `json:"createdAt"`
+	LastDeliveryAt *Time    `json:"lastDeliveryAt"`         // time of the last attempt
+	FailureCount   int64    `json:"failureCount"`           // consecutive failed attempts
+	FailingSince   *Time    `json:"failingSince,omitempty"` // time of the first of these attempts
 	// days with failed attempts since failingSince; after too many of them, the webhook is deactivated
 	FailingDays int   `json:"failingDays"`
 	Version     int64 `json:"version"` // increases with every change; for If-Match
