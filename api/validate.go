@@ -129,24 +129,24 @@ var (
 
 // newValidator returns the validator of the validate tags of request types. Additional tags besides memberLimits:
 //
-//	notblank    not only white space
-//	bytes=n     at most n bytes
-//	uncommon    not a common password
-//	enum        one of the values in enums
+//	notblank      not only white space
+//	bytes=n       at most n bytes
+//	uncommon      not a common password
+//	enum          one of the values in enums
 //	subscribable  an event type that a subscription can select, or * for all of them
-//	listed      the type of an event in a list
-//	id          has the form of an id
-//	phone       E.164
-//	currency    an ISO 4217 code
-//	viewcode    a store view's code
-//	locale      a BCP 47 tag of language, script and region, in their usual case
-//	date        a day of the calendar
-//	timezone    a time zone's IANA name
-//	provider    a payment provider's name
-//	clientid    a client id at an identity provider
-//	clock       a time of the wall clock
-//	clockend    a time of the wall clock, or 24:00
-//	last4       the last four digits of a card's number
+//	listed        the type of an event in a list
+//	id            has the form of an id
+//	phone         E.164
+//	currency      an ISO 4217 code
+//	viewcode      a store view's code
+//	locale        a BCP 47 tag of language, script and region, in their usual case
+//	date          a day of the calendar
+//	timezone      a time zone's IANA name
+//	provider      a payment provider's name
+//	clientid      a client id at an identity provider
+//	clock         a time of the wall clock
+//	clockend      a time of the wall clock, or 24:00
+//	last4         the last four digits of a card's number
 var newValidator = sync.OnceValue(func() *validator.Validate {
 	v := validator.New(validator.WithRequiredStructEnabled())
 	v.RegisterTagNameFunc(func(field reflect.StructField) string {
@@ -218,7 +218,8 @@ var messages = map[string]string{
 	"notblank":         "must not be blank",
 	"bytes":            "must have at most %s bytes",
 	"uncommon":         "is a common password; choose another one",
-	"subscribable":     "must be one of " + strings.Join(texts(app.EventTypes[:]), ", "),
+	"subscribable":     "must be one of " + strings.Join(subscribable, ", "),
+	"listed":           "must be one of " + strings.Join(texts(app.EventTypes[:]), ", "),
 	"id":               "is not an id",
 	"phone":            "must be a phone number in international format with a leading +",
 	"email":            "must be an email address",

@@ -2,6 +2,7 @@ package api
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -123,13 +124,16 @@ func TestCostlyFilterTest(t *testing.T) {
 	var got filterTest
 	w.do("POST", "/webhooks/filter-test", w.tokens["ADMIN"], object{"filter": costly, "eventIds": ids}).ok(200, &got)
 	w.exec("DELETE FROM outbox WHERE id = ANY ($1)", ids) // they differ from their schema
-	for i, want := range []string{
-		"the cost of the evaluation exceeds 1000000 units",
-		"the filter is too costly for more events of one test; test fewer events",
-		"the filter is too costly for more events of one test; test fewer events",
-	} {
-		if r := got.Results[i]; !r.Matches || r.Error != want {
-			t.Errorf("result %d: got %+v, want %q", i, r, want)
+	for i, r := range got.Results {
+		want := []string{"the filter is too costly for more events of one test; test fewer events"}
+		if i == 0 { // on a slow machine, the limit of time ends the evaluation
+			want = []string{"the cost of the evaluation exceeds 1000000 units", "the evaluation takes too long"}
 		}
+		if !r.Matches || !slices.Contains(want, r.Error) {
+			t.Errorf("result %d: got %+v, want an error of %q", i, r, want)
+		}
+	}
+	if len(got.Results) != len(ids) {
+		t.Errorf("got %d results, want %d", len(got.Results), len(ids))
 	}
 }

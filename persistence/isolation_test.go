@@ -151,6 +151,8 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.eraseBodies",             // retention
 		"delivery.eraseRows",               // retention
 		"delivery.forgetSecret",            // attempt recording
+		"delivery.loadFilters",             // relay
+		"delivery.saveFilterErrors",        // relay
 		"delivery.Backlog",                 // metrics of all stores
 		"identity.words",                   // users belong to no store
 		"identity.LoginByEmail",            // login

@@ -76,7 +76,7 @@ func (f *Filter) Matches(ctx context.Context, eventType string, data any) (match
 	switch {
 	case errors.As(err, &cancelled) && cancelled.Cause == interpreter.CostLimitExceeded:
 		return true, MaxCost, fmt.Errorf("the cost of the evaluation exceeds %d units", MaxCost)
-	case errors.As(err, &cancelled):
+	case ctx.Err() != nil: // also without an error: exists and all can hide it
 		return true, MaxCost, errors.New("the evaluation takes too long")
 	case err != nil:
 		return true, cost, f.describe(err)
