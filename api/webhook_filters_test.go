@@ -105,7 +105,7 @@ func TestFiltersOfEveryEventType(t *testing.T) {
 	}
 }
 
-// A test of a costly filter ends after the cost of one evaluation, whatever the number of events.
+// A test of a costly filter ends after the cost of one evaluation, also with many events.
 func TestCostlyFilterTest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -134,7 +134,7 @@ func (s *shape) celType() *cel.Type {
 		}
 		return cel.MapType(cel.StringType, s.element.celType())
 	default:
-		// Also of numbers: those of JSON are whole or not, whatever the schema.
+		// Also of numbers: a schema does not tell whether a number of JSON is whole.
 		return cel.DynType
 	}
 	if s.nullable {

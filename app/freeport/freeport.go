@@ -34,7 +34,7 @@ func Ports(n int) (int, error) {
 	return 0, errors.New("no consecutive free ports")
 }
 
-// Address returns an address of 127.0.0.1 with a port of its own.
+// Address returns an address of 127.0.0.1 with a port that it never returns again.
 func Address() (string, error) {
 	port, err := Ports(1)
 	return address(port), err

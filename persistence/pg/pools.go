@@ -130,6 +130,7 @@ func (db *DB) System() *bun.DB { return db.system }
 
 // Ping returns UNAVAILABLE if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error {
+	// A process that serves has the one pool, a worker the other: both are small and their statements short.
 	_, err := db.For(Lookups).For(Deadlines).system.ExecContext(ctx, "SELECT 1")
 	return Classify(err)
 }

@@ -144,7 +144,7 @@ func TestReplaysTakeAtMostHalfOfAWindow(t *testing.T) {
 	}
 }
 
-// The classes of a subscription take turns, whatever the age of their deliveries.
+// The classes of a subscription take turns, also if the deliveries of one are older.
 func TestClassesTakeTurns(t *testing.T) {
 	t.Parallel()
 	queue := Queue{ID: "q", Subscriptions: []Subscription{healthy("s", [Classes][]Delivery{
