@@ -37,6 +37,8 @@ func (w actionMaker) webhookActions() map[string]func() auditCase {
 			app.AuditWebhookChanged, `{"headers": {"to": ["X-Key"], "from": []}}`),
 		"webhook's filter": w.hooked(true, "PATCH", "", object{"filter": "data.totalMinor > 1"}, 200,
 			app.AuditWebhookChanged, `{"filter": {"to": "data.totalMinor > 1", "from": null}}`),
+		"webhook's ordering": w.hooked(true, "PATCH", "", object{"ordering": "resource"}, 200,
+			app.AuditWebhookChanged, `{"ordering": {"to": "resource", "from": "none"}}`),
 		"webhook off": w.hooked(true, "PATCH", "", object{"isActive": false}, 200, app.AuditWebhookDeactivated,
 			"{}"),
 		"webhook on": w.hooked(false, "PATCH", "", object{"isActive": true}, 200, app.AuditWebhookReactivated,

@@ -177,7 +177,8 @@ func TestBadOrders(t *testing.T) {
 	} {
 		w.run(name, func(t *testing.T) {
 			body := altered(altered(w.orderBody("own"), object{"items": []any{item}}), c.change)
-			w.do("POST", "/orders", w.tokens["OWNER"], body).refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+			w.do("POST", "/orders", w.tokens["OWNER"], body).
+				refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
 		})
 	}
 	many := object{}
@@ -186,7 +187,8 @@ func TestBadOrders(t *testing.T) {
 	}
 	if a := w.do("POST", "/orders", w.tokens["OWNER"],
 		many).refused(app.CodeValidationFailed); len(a.body.Error.Details) != maxFaults || a.Body.Len() > 20_000 {
-		t.Errorf("got %d faults in %d bytes, want %d in at most 20000", len(a.body.Error.Details), a.Body.Len(), maxFaults)
+		t.Errorf("got %d faults in %d bytes, want %d in at most 20000", len(a.body.Error.Details), a.Body.Len(),
+			maxFaults)
 	}
 	for code, change := range map[app.Code]object{
 		app.CodeProductUnavailable: {
@@ -238,6 +240,10 @@ func TestBadWebhooks(t *testing.T) {
 		"no filter":             {object{"filter": " "}, "filter"},
 		"a broken filter":       {object{"filter": "data.total >"}, "filter"},
 		"a long filter":         {object{"filter": "data.note == '" + strings.Repeat("a", 1000) + "'"}, "filter"},
+		"an unknown ordering":   {object{"ordering": "strict"}, "ordering"},
+		"an empty ordering":     {object{"ordering": ""}, "ordering"},
+		"an ordering null":      {object{"ordering": json.RawMessage("null")}, "ordering"},
+		"an ordering boolean":   {object{"ordering": true}, "ordering"},
 		"test.ping":             {object{"events": []any{"test.ping"}}, "events[0]"},
 		"an event twice":        {object{"events": []any{"order.created", "order.created"}}, "events"},
 		"an event null":         {object{"events": []any{nil}}, "events[0]"},

@@ -23,6 +23,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.EventOrder]():     texts([]app.EventOrder{app.NewestEvents, app.OldestEvents}),
 	reflect.TypeFor[app.BodyEncoding]():   texts([]app.BodyEncoding{app.BodyText, app.BodyBase64}),
 	reflect.TypeFor[app.Granularity]():    texts([]app.Granularity{app.ByHour, app.ByDay}),
+	reflect.TypeFor[app.Ordering]():       texts(app.Orderings[:]),
 	reflect.TypeFor[app.DeliveryStatus](): texts(app.DeliveryStatuses[:]),
 	reflect.TypeFor[endedStatus]():        texts(app.ReplayableStatuses),
 	reflect.TypeFor[app.ReplayedStatus](): texts(app.ReplayedStatuses[:]),

@@ -24,14 +24,15 @@ type changeWebhookIn struct {
 	Description nullable[string]    `json:"description" validate:"omitempty,webhooknote"`
 	Events      []app.EventType     `json:"events" validate:"omitempty,webhookevents"`
 	Filter      nullable[string]    `json:"filter" validate:"omitempty,webhookfilter"`
+	Ordering    *app.Ordering       `json:"ordering" validate:"omitempty,enum"`
 	Headers     nullable[headersIn] `json:"headers" validate:"omitempty,webhookheaders"`
 	IsActive    *bool               `json:"isActive"`
 }
 
 func (in changeWebhookIn) check() []app.Detail {
-	if in.URL == nil && in.Description == nil && in.Events == nil && in.Filter == nil && in.Headers == nil &&
-		in.IsActive == nil {
-		return []app.Detail{{Message: "url, description, events, filter, headers or isActive is required"}}
+	if in.URL == nil && in.Description == nil && in.Events == nil && in.Filter == nil && in.Ordering == nil &&
+		in.Headers == nil && in.IsActive == nil {
+		return []app.Detail{{Message: "url, description, events, filter, ordering, headers or isActive is required"}}
 	}
 	if in.URL != nil {
 		if err := app.CheckWebhookURL(*in.URL); err != nil {
@@ -54,7 +55,7 @@ func (in changeWebhookIn) headers() app.WebhookHeaders {
 }
 
 func (s *Server) changeWebhook(ctx context.Context, c *call, in changeWebhookIn) (app.Subscription, error) {
-	change := app.SubscriptionChange{URL: in.URL, Events: in.Events, IsActive: in.IsActive}
+	change := app.SubscriptionChange{URL: in.URL, Events: in.Events, Ordering: in.Ordering, IsActive: in.IsActive}
 	if in.Description != nil {
 		change.Description = new("")
 		patch(change.Description, *in.Description)

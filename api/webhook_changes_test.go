@@ -77,6 +77,10 @@ func TestBadWebhookChanges(t *testing.T) {
 		"events twice":         {object{"events": []any{"order.created", "order.created"}}, "events"},
 		"an unknown event":     {object{"events": []any{"order.created", "order.eaten"}}, "events[1]"},
 		"all types and others": {object{"events": []any{"*", "order.created"}}, "events"},
+		"an unknown ordering":  {object{"ordering": "strict"}, "ordering"},
+		"ordering empty":       {object{"ordering": ""}, "ordering"},
+		"ordering null":        {object{"ordering": null}, "ordering"},
+		"ordering a boolean":   {object{"ordering": true}, "ordering"},
 		"test.ping":            {object{"events": []any{"test.ping"}}, "events[0]"},
 		"isActive null":        {object{"isActive": null}, "isActive"},
 		"isActive a string":    {object{"isActive": "true"}, "isActive"},
@@ -87,7 +91,8 @@ func TestBadWebhookChanges(t *testing.T) {
 		"another store's name": {object{"storeId": w.stores["sibling"].id, "isActive": false}, "storeId"},
 	} {
 		w.run(name, func(t *testing.T) {
-			w.do("PATCH", path, w.tokens["OWNER"], c.body).refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+			w.do("PATCH", path, w.tokens["OWNER"], c.body).
+				refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
 		})
 	}
 	for _, value := range []string{"", "3", `"0"`, `"-1"`, `"x"`, `W/"1"`, `"1", "2"`, "*", `"99999999999999999999"`} {

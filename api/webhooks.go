@@ -20,6 +20,7 @@ type createWebhookIn struct {
 	Events      []app.EventType `json:"events" validate:"required,webhookevents"`
 	Description string          `json:"description" validate:"webhooknote"`
 	Filter      *string         `json:"filter" validate:"omitempty,webhookfilter"`
+	Ordering    app.Ordering    `json:"ordering" default:"none" validate:"enum"`
 	Headers     headersIn       `json:"headers" validate:"webhookheaders"`
 	Secret      app.Secret      `json:"secret" validate:"required,webhooksecret"`
 }
@@ -45,8 +46,8 @@ func checkEvents(events []app.EventType) []app.Detail {
 
 func (s *Server) createWebhook(ctx context.Context, c *call, in createWebhookIn) (app.Subscription, error) {
 	wanted := app.NewSubscription{
-		URL: in.URL, Description: in.Description, Events: in.Events, Filter: in.Filter, Headers: in.Headers,
-		Secret: in.Secret,
+		URL: in.URL, Description: in.Description, Events: in.Events, Filter: in.Filter, Ordering: in.Ordering,
+		Headers: in.Headers, Secret: in.Secret,
 	}
 	return s.db.CreateSubscription(ctx, c.now, c.principal.StoreID, c.actor(), wanted, c.once)
 }

@@ -16,6 +16,7 @@ type Subscription struct {
 	Description string         `json:"description"`
 	Events      []EventType    `json:"events" validate:"dive,subscribable"` // or AllEvents alone
 	Filter      *string        `json:"filter"`                              // see package filter
+	Ordering    Ordering       `json:"ordering"`
 	// names of the further request headers, in alphabetical order
 	HeaderNames    []string `json:"headerNames"`
 	IsActive       bool     `json:"isActive"`
@@ -32,6 +33,17 @@ type Subscription struct {
 	FilterError             *FilterError `json:"filterError,omitempty"`
 }
 
+// Ordering is the order in which a subscription's deliveries are made (docs/behaviour.md#ordered-webhooks).
+type Ordering string
+
+const (
+	OrderingNone     Ordering = "none"     // as soon as possible
+	OrderingResource Ordering = "resource" // those of one resource one at a time, by position
+)
+
+// Orderings lists all orderings.
+var Orderings = [...]Ordering{OrderingNone, OrderingResource}
+
 // FilterError is the last failed evaluation of a subscription's filter. The event was delivered.
 type FilterError struct {
 	Message string  `json:"message"`
@@ -45,6 +57,7 @@ type NewSubscription struct {
 	Description string
 	Events      []EventType
 	Filter      *string        // has passed a check; nil = none
+	Ordering    Ordering       // "" = OrderingNone
 	Headers     WebhookHeaders // have passed Check
 	Secret      Secret
 }
@@ -55,7 +68,8 @@ type SubscriptionChange struct {
 	URL         *string
 	Description *string
 	Events      []EventType
-	Filter      **string        // has passed a check; a pointer to nil removes the filter
+	Filter      **string // has passed a check; a pointer to nil removes the filter
+	Ordering    *Ordering
 	Headers     *WebhookHeaders // replace all headers; have passed Check
 	IsActive    *bool
 }

@@ -15,7 +15,8 @@ CREATE INDEX acceptances_next ON acceptances (next_at, order_id);
 CREATE INDEX acceptances_reminded ON acceptances (store_id, reminded_at) WHERE (reminded_at IS NOT NULL);
 ALTER TABLE acceptances ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON acceptances TO comanda_system USING (true);
-CREATE POLICY one_store ON acceptances TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON acceptances TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON acceptances TO comanda_app, comanda_system;
 
 CREATE TABLE addresses (
@@ -36,7 +37,8 @@ CREATE UNIQUE INDEX addresses_default ON addresses (customer_id) WHERE is_defaul
 CREATE INDEX addresses_of_customer ON addresses (store_id, customer_id, created_at, id);
 ALTER TABLE addresses ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON addresses TO comanda_system USING (true);
-CREATE POLICY one_store ON addresses TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON addresses TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON addresses TO comanda_app, comanda_system;
 
 CREATE TABLE api_keys (
@@ -85,9 +87,11 @@ CREATE TABLE attempts (
     next_retry_at timestamp with time zone,
     CONSTRAINT attempts_pkey PRIMARY KEY (id),
     CONSTRAINT attempts_delivery_id_number_key UNIQUE (delivery_id, number),
-    CONSTRAINT attempts_status_check CHECK ((status = ANY (ARRAY['delivered'::text, 'failed'::text, 'retrying'::text, 'dead_letter'::text])))
+    CONSTRAINT attempts_status_check CHECK ((status = ANY (ARRAY['delivered'::text, 'failed'::text, 'retrying'::text,
+        'dead_letter'::text])))
 );
-CREATE INDEX attempts_of_subscription ON attempts (subscription_id, attempted_at, id) INCLUDE (store_id, status, event_type, response_time_ms, is_test);
+CREATE INDEX attempts_of_subscription ON attempts (subscription_id, attempted_at, id) INCLUDE (store_id, status,
+        event_type, response_time_ms, is_test);
 CREATE UNIQUE INDEX attempts_of_tests ON attempts (event_id) WHERE (delivery_id IS NULL);
 ALTER TABLE attempts ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON attempts TO comanda_system USING (true);
@@ -115,12 +119,14 @@ CREATE INDEX audit_by_target ON audit (store_id, target, at, id);
 CREATE INDEX audit_newest_of_customers ON audit (store_id, at, id) WHERE (actor_realm = 'customer'::text);
 CREATE INDEX audit_newest_of_staff ON audit (store_id, at, id) WHERE (actor_realm <> 'customer'::text);
 ALTER TABLE audit ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
-CREATE POLICY erasure ON audit TO public USING (((current_setting('comanda.erasing_audit'::text, true) = 'on'::text) AND (CURRENT_USER = ( SELECT pg_get_userbyid(pg_class.relowner) AS pg_get_userbyid
+CREATE POLICY erasure ON audit TO public USING (((current_setting('comanda.erasing_audit'::text, true) = 'on'::text) AND
+        (CURRENT_USER = ( SELECT pg_get_userbyid(pg_class.relowner) AS pg_get_userbyid
    FROM pg_class
   WHERE (pg_class.oid = ('audit'::regclass)::oid)))));
 CREATE POLICY every_store ON audit TO comanda_system USING (true);
 CREATE POLICY one_store ON audit TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
-CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON audit FOR EACH STATEMENT EXECUTE FUNCTION
+        refuse_change();
 GRANT INSERT, SELECT ON audit TO comanda_app, comanda_system;
 
 CREATE TABLE bun_migration_locks (
@@ -148,7 +154,8 @@ CREATE TABLE customer_days (
 );
 ALTER TABLE customer_days ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON customer_days TO comanda_system USING (true);
-CREATE POLICY one_store ON customer_days TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON customer_days TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON customer_days TO comanda_app, comanda_system;
 
 CREATE TABLE customer_email_changes (
@@ -167,7 +174,8 @@ CREATE TABLE customer_email_changes (
 );
 ALTER TABLE customer_email_changes ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON customer_email_changes TO comanda_system USING (true);
-CREATE POLICY one_store ON customer_email_changes TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON customer_email_changes TO comanda_app USING ((store_id =
+        current_setting('comanda.store_id'::text, true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON customer_email_changes TO comanda_app, comanda_system;
 
 CREATE TABLE customer_identities (
@@ -179,12 +187,14 @@ CREATE TABLE customer_identities (
     CONSTRAINT customer_identities_pkey PRIMARY KEY (store_id, provider, subject),
     CONSTRAINT customer_identities_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
     CONSTRAINT customer_identities_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
-    CONSTRAINT customer_identities_provider_check CHECK ((provider = ANY (ARRAY['google'::text, 'apple'::text, 'facebook'::text])))
+    CONSTRAINT customer_identities_provider_check CHECK ((provider = ANY (ARRAY['google'::text, 'apple'::text,
+        'facebook'::text])))
 );
 CREATE INDEX customer_identities_of_customer ON customer_identities (store_id, customer_id);
 ALTER TABLE customer_identities ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON customer_identities TO comanda_system USING (true);
-CREATE POLICY one_store ON customer_identities TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON customer_identities TO comanda_app USING ((store_id =
+        current_setting('comanda.store_id'::text, true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON customer_identities TO comanda_app, comanda_system;
 
 CREATE TABLE customer_password_resets (
@@ -202,7 +212,8 @@ CREATE TABLE customer_password_resets (
 CREATE INDEX customer_password_resets_of_customer ON customer_password_resets (store_id, customer_id, created_at, id);
 ALTER TABLE customer_password_resets ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON customer_password_resets TO comanda_system USING (true);
-CREATE POLICY one_store ON customer_password_resets TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON customer_password_resets TO comanda_app USING ((store_id =
+        current_setting('comanda.store_id'::text, true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON customer_password_resets TO comanda_app, comanda_system;
 
 CREATE TABLE customer_returns (
@@ -214,7 +225,8 @@ CREATE TABLE customer_returns (
 );
 ALTER TABLE customer_returns ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON customer_returns TO comanda_system USING (true);
-CREATE POLICY one_store ON customer_returns TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON customer_returns TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON customer_returns TO comanda_app, comanda_system;
 
 CREATE TABLE customer_sessions (
@@ -233,12 +245,14 @@ CREATE TABLE customer_sessions (
     CONSTRAINT customer_sessions_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
     CONSTRAINT customer_sessions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT customer_sessions_check CHECK (((end_reason IS NULL) OR (ended_at IS NOT NULL))),
-    CONSTRAINT customer_sessions_end_reason_check CHECK ((end_reason = ANY (ARRAY['logout'::text, 'reuse'::text, 'ended'::text, 'password'::text, 'admin'::text, 'claim'::text])))
+    CONSTRAINT customer_sessions_end_reason_check CHECK ((end_reason = ANY (ARRAY['logout'::text, 'reuse'::text,
+        'ended'::text, 'password'::text, 'admin'::text, 'claim'::text])))
 );
 CREATE INDEX customer_sessions_of_customer ON customer_sessions (store_id, customer_id);
 ALTER TABLE customer_sessions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON customer_sessions TO comanda_system USING (true);
-CREATE POLICY one_store ON customer_sessions TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON customer_sessions TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON customer_sessions TO comanda_app, comanda_system;
 
 CREATE TABLE customers (
@@ -261,7 +275,8 @@ CREATE TABLE customers (
     updated_at timestamp with time zone NOT NULL,
     disabled_at timestamp with time zone,
     erased_at timestamp with time zone,
-    search_name text COLLATE "C" GENERATED ALWAYS AS (lower(TRIM(BOTH FROM ((first_name || ' '::text) || last_name)))) STORED,
+    search_name text COLLATE "C" GENERATED ALWAYS AS (lower(TRIM(BOTH FROM ((first_name || ' '::text) || last_name))))
+        STORED,
     search_surname text COLLATE "C" GENERATED ALWAYS AS (
 CASE
     WHEN (last_name <> ''::text) THEN lower(last_name)
@@ -285,12 +300,18 @@ CREATE INDEX customers_by_search_email ON customers (store_id, search_email);
 CREATE INDEX customers_by_surname ON customers (store_id, search_surname);
 CREATE INDEX customers_by_update ON customers (store_id, updated_at);
 CREATE INDEX customers_newest ON customers (store_id, created_at, id);
-CREATE UNIQUE INDEX guests_by_phone ON customers (store_id, phone) WHERE ((kind = 'guest'::text) AND (email = ''::text) AND (phone <> ''::text));
+CREATE UNIQUE INDEX guests_by_phone ON customers (store_id, phone) WHERE ((kind = 'guest'::text) AND (email = ''::text)
+        AND (phone <> ''::text));
 ALTER TABLE customers ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON customers TO comanda_system USING (true);
-CREATE POLICY one_store ON customers TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
-CREATE TRIGGER end_customer_email_change AFTER UPDATE ON customers FOR EACH ROW WHEN (((new.email <> old.email) OR (new.password_hash <> old.password_hash) OR ((new.disabled_at IS NOT NULL) AND (old.disabled_at IS NULL)))) EXECUTE FUNCTION end_customer_email_change();
-CREATE TRIGGER end_customer_password_resets AFTER UPDATE ON customers FOR EACH ROW WHEN (((new.email <> old.email) OR (new.password_hash <> old.password_hash) OR ((new.disabled_at IS NOT NULL) AND (old.disabled_at IS NULL)))) EXECUTE FUNCTION end_customer_password_resets();
+CREATE POLICY one_store ON customers TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
+CREATE TRIGGER end_customer_email_change AFTER UPDATE ON customers FOR EACH ROW WHEN (((new.email <> old.email) OR
+        (new.password_hash <> old.password_hash) OR ((new.disabled_at IS NOT NULL) AND (old.disabled_at IS NULL))))
+        EXECUTE FUNCTION end_customer_email_change();
+CREATE TRIGGER end_customer_password_resets AFTER UPDATE ON customers FOR EACH ROW WHEN (((new.email <> old.email) OR
+        (new.password_hash <> old.password_hash) OR ((new.disabled_at IS NOT NULL) AND (old.disabled_at IS NULL))))
+        EXECUTE FUNCTION end_customer_password_resets();
 GRANT DELETE, INSERT, SELECT, UPDATE ON customers TO comanda_app, comanda_system;
 
 CREATE TABLE deliveries (
@@ -321,21 +342,28 @@ CREATE TABLE deliveries (
     CONSTRAINT deliveries_pkey PRIMARY KEY (id),
     CONSTRAINT deliveries_event_id_subscription_id_key UNIQUE (event_id, subscription_id),
     CONSTRAINT deliveries_class_check CHECK (((class >= 0) AND (class <= 2))),
-    CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'retrying'::text, 'delivered'::text, 'dead_letter'::text, 'cancelled'::text])))
+    CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'retrying'::text,
+        'delivered'::text, 'dead_letter'::text, 'cancelled'::text])))
 );
-CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE (status = 'queued'::text);
+CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE (status =
+        'queued'::text);
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE ((status = 'pending'::text) AND (started_at IS NULL));
 CREATE INDEX deliveries_of_burst ON deliveries (burst_id) WHERE ((burst_id IS NOT NULL) AND (status = 'pending'::text));
 CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE (replay_id IS NOT NULL);
 CREATE INDEX deliveries_of_store ON deliveries (store_id, status, event_type, id) WHERE (status <> 'pending'::text);
-CREATE INDEX deliveries_of_subscription ON deliveries (subscription_id, status, event_type, id) INCLUDE (store_id) WHERE (status <> 'pending'::text);
+CREATE INDEX deliveries_of_subscription ON deliveries (subscription_id, status, event_type, id) INCLUDE (store_id) WHERE
+        (status <> 'pending'::text);
 CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE (status = 'pending'::text);
-CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE ((replay_id IS NOT NULL) AND (status = ANY (ARRAY['queued'::text, 'pending'::text])));
-CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE (status = ANY (ARRAY['retrying'::text, 'dead_letter'::text]));
-CREATE INDEX deliveries_unfinished ON deliveries (COALESCE(check_at, next_retry_at, started_at)) WHERE ((status = ANY (ARRAY['pending'::text, 'retrying'::text])) AND (COALESCE(check_at, next_retry_at, started_at) IS NOT NULL));
+CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE ((replay_id IS NOT NULL) AND (status = ANY
+        (ARRAY['queued'::text, 'pending'::text])));
+CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE (status = ANY (ARRAY['retrying'::text,
+        'dead_letter'::text]));
+CREATE INDEX deliveries_unfinished ON deliveries (COALESCE(check_at, next_retry_at, started_at)) WHERE ((status = ANY
+        (ARRAY['pending'::text, 'retrying'::text])) AND (COALESCE(check_at, next_retry_at, started_at) IS NOT NULL));
 ALTER TABLE deliveries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON deliveries TO comanda_system USING (true);
-CREATE POLICY one_store ON deliveries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON deliveries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON deliveries TO comanda_app, comanda_system;
 
 CREATE TABLE event_heads (
@@ -348,7 +376,8 @@ CREATE TABLE event_heads (
 ) WITH (fillfactor=50);
 ALTER TABLE event_heads ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON event_heads TO comanda_system USING (true);
-CREATE POLICY one_store ON event_heads TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON event_heads TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON event_heads TO comanda_app, comanda_system;
 
 CREATE TABLE event_log (
@@ -362,7 +391,8 @@ CREATE TABLE event_log (
 CREATE INDEX event_log_of_type ON event_log (store_id, type, "position");
 ALTER TABLE event_log ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON event_log TO comanda_system USING (true);
-CREATE POLICY one_store ON event_log TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON event_log TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON event_log TO comanda_app, comanda_system;
 
 CREATE TABLE idempotency_keys (
@@ -382,7 +412,8 @@ CREATE INDEX idempotency_keys_age ON idempotency_keys (created_at);
 CREATE INDEX idempotency_keys_of_subject ON idempotency_keys (store_id, subject);
 ALTER TABLE idempotency_keys ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON idempotency_keys TO comanda_system USING (true);
-CREATE POLICY one_store ON idempotency_keys TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON idempotency_keys TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON idempotency_keys TO comanda_app, comanda_system;
 
 CREATE TABLE invitations (
@@ -403,7 +434,8 @@ CREATE TABLE invitations (
     CONSTRAINT invitations_token_hash_key UNIQUE (token_hash),
     CONSTRAINT invitations_invited_by_fkey FOREIGN KEY (invited_by) REFERENCES users(id),
     CONSTRAINT invitations_website_id_fkey FOREIGN KEY (website_id) REFERENCES websites(id),
-    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'MANAGER'::text, 'STAFF'::text]))),
+    CONSTRAINT invitations_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'MANAGER'::text,
+        'STAFF'::text]))),
     CONSTRAINT invitations_store_ids_check CHECK ((cardinality(store_ids) > 0))
 );
 CREATE INDEX invitations_by_inviter ON invitations (invited_by) WHERE (accepted_at IS NULL);
@@ -450,14 +482,16 @@ CASE kind
     WHEN 'REVERSED'::text THEN (points < 0)
     ELSE (points > 0)
 END),
-    CONSTRAINT loyalty_entries_kind_check CHECK ((kind = ANY (ARRAY['EARNED'::text, 'REVERSED'::text, 'RESTORED'::text])))
+    CONSTRAINT loyalty_entries_kind_check CHECK ((kind = ANY (ARRAY['EARNED'::text, 'REVERSED'::text,
+        'RESTORED'::text])))
 );
 CREATE UNIQUE INDEX loyalty_earned_once ON loyalty_entries (order_id) WHERE (kind = 'EARNED'::text);
 CREATE INDEX loyalty_of_customer ON loyalty_entries (store_id, customer_id, created_at, id);
 CREATE INDEX loyalty_of_order ON loyalty_entries (store_id, order_id);
 ALTER TABLE loyalty_entries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON loyalty_entries TO comanda_system USING (true);
-CREATE POLICY one_store ON loyalty_entries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON loyalty_entries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON loyalty_entries TO comanda_app, comanda_system;
 
 CREATE TABLE mails (
@@ -479,8 +513,11 @@ CREATE TABLE mails (
     CONSTRAINT mails_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT mails_check CHECK (((status = 'queued'::text) = (ended_at IS NULL))),
     CONSTRAINT mails_check1 CHECK (((secret IS NULL) OR (ended_at IS NULL))),
-    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'webhook_warning'::text, 'webhook_deactivated'::text, 'password_reset'::text, 'customer_password_reset'::text, 'order_reminder'::text, 'order_cancelled'::text, 'customer_email_change'::text, 'customer_email_notice'::text]))),
-    CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'obsolete'::text, 'failed'::text])))
+    CONSTRAINT mails_kind_check CHECK ((kind = ANY (ARRAY['invitation'::text, 'webhook_warning'::text,
+        'webhook_deactivated'::text, 'password_reset'::text, 'customer_password_reset'::text, 'order_reminder'::text,
+        'order_cancelled'::text, 'customer_email_change'::text, 'customer_email_notice'::text]))),
+    CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'obsolete'::text,
+        'failed'::text])))
 );
 CREATE INDEX mails_of_subject ON mails (subject) WHERE (ended_at IS NULL);
 CREATE INDEX mails_queued ON mails (queue, lease_until, id) WHERE (status = 'queued'::text);
@@ -497,15 +534,20 @@ CREATE TABLE memberships (
     CONSTRAINT memberships_pkey PRIMARY KEY (user_id, store_id),
     CONSTRAINT memberships_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT memberships_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
-    CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'MANAGER'::text, 'STAFF'::text])))
+    CONSTRAINT memberships_role_check CHECK ((role = ANY (ARRAY['OWNER'::text, 'ADMIN'::text, 'MANAGER'::text,
+        'STAFF'::text])))
 );
 CREATE INDEX memberships_by_store ON memberships (store_id);
 ALTER TABLE memberships ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON memberships TO comanda_system USING (true);
-CREATE POLICY one_store ON memberships TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
-CREATE TRIGGER end_invitations_on_demotion AFTER UPDATE ON memberships FOR EACH ROW WHEN (((old.role = 'OWNER'::text) AND (new.role <> 'OWNER'::text))) EXECUTE FUNCTION end_invitations_of_member();
-CREATE TRIGGER end_invitations_on_removal AFTER DELETE ON memberships FOR EACH ROW WHEN ((old.role = 'OWNER'::text)) EXECUTE FUNCTION end_invitations_of_member();
-CREATE TRIGGER mirror_membership AFTER INSERT OR DELETE OR UPDATE ON memberships FOR EACH ROW EXECUTE FUNCTION mirror_membership();
+CREATE POLICY one_store ON memberships TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
+CREATE TRIGGER end_invitations_on_demotion AFTER UPDATE ON memberships FOR EACH ROW WHEN (((old.role = 'OWNER'::text)
+        AND (new.role <> 'OWNER'::text))) EXECUTE FUNCTION end_invitations_of_member();
+CREATE TRIGGER end_invitations_on_removal AFTER DELETE ON memberships FOR EACH ROW WHEN ((old.role = 'OWNER'::text))
+        EXECUTE FUNCTION end_invitations_of_member();
+CREATE TRIGGER mirror_membership AFTER INSERT OR DELETE OR UPDATE ON memberships FOR EACH ROW EXECUTE FUNCTION
+        mirror_membership();
 GRANT DELETE, INSERT, SELECT, UPDATE ON memberships TO comanda_app, comanda_system;
 
 CREATE TABLE open_streams (
@@ -518,7 +560,8 @@ CREATE TABLE open_streams (
 CREATE INDEX open_streams_of_store ON open_streams (store_id);
 ALTER TABLE open_streams ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON open_streams TO comanda_system USING (true);
-CREATE POLICY one_store ON open_streams TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON open_streams TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON open_streams TO comanda_app, comanda_system;
 
 CREATE TABLE option_sales (
@@ -536,7 +579,8 @@ CREATE TABLE option_sales (
 );
 ALTER TABLE option_sales ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON option_sales TO comanda_system USING (true);
-CREATE POLICY one_store ON option_sales TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON option_sales TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON option_sales TO comanda_app, comanda_system;
 
 CREATE TABLE order_history (
@@ -556,7 +600,8 @@ CREATE TABLE order_history (
 );
 ALTER TABLE order_history ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON order_history TO comanda_system USING (true);
-CREATE POLICY one_store ON order_history TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON order_history TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON order_history TO comanda_app, comanda_system;
 
 CREATE TABLE order_items (
@@ -584,9 +629,12 @@ CREATE TABLE order_items (
 );
 ALTER TABLE order_items ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON order_items TO comanda_system USING (true);
-CREATE POLICY one_store ON order_items TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
-CREATE TRIGGER count_items AFTER INSERT ON order_items REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_items();
-CREATE TRIGGER count_options AFTER INSERT ON order_items REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE FUNCTION count_options();
+CREATE POLICY one_store ON order_items TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
+CREATE TRIGGER count_items AFTER INSERT ON order_items REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE
+        FUNCTION count_items();
+CREATE TRIGGER count_options AFTER INSERT ON order_items REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE
+        FUNCTION count_options();
 GRANT DELETE, INSERT, SELECT, UPDATE ON order_items TO comanda_app, comanda_system;
 
 CREATE TABLE order_numbers (
@@ -597,7 +645,8 @@ CREATE TABLE order_numbers (
 );
 ALTER TABLE order_numbers ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON order_numbers TO comanda_system USING (true);
-CREATE POLICY one_store ON order_numbers TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON order_numbers TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON order_numbers TO comanda_app, comanda_system;
 
 CREATE TABLE orders (
@@ -638,7 +687,8 @@ CREATE TABLE orders (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     search_name text COLLATE "C" GENERATED ALWAYS AS (lower(customer_name)) STORED,
-    search_surname text COLLATE "C" GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s'::text, ''::text)) STORED,
+    search_surname text COLLATE "C" GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s'::text, ''::text))
+        STORED,
     search_email text COLLATE "C" GENERATED ALWAYS AS (lower(customer_email)) STORED,
     search_phone text COLLATE "C" GENERATED ALWAYS AS (customer_phone) STORED,
     CONSTRAINT orders_pkey PRIMARY KEY (id),
@@ -655,11 +705,14 @@ END))),
     CONSTRAINT orders_check3 CHECK (((fulfillment_type = 'DELIVERY'::text) = (delivery_address IS NOT NULL))),
     CONSTRAINT orders_check4 CHECK (((requested_for IS NULL) = (due_at IS NULL))),
     CONSTRAINT orders_delivery_fee_minor_check CHECK ((delivery_fee_minor >= 0)),
-    CONSTRAINT orders_fulfillment_type_check CHECK ((fulfillment_type = ANY (ARRAY['DELIVERY'::text, 'PICKUP'::text, 'DINE_IN'::text]))),
+    CONSTRAINT orders_fulfillment_type_check CHECK ((fulfillment_type = ANY (ARRAY['DELIVERY'::text, 'PICKUP'::text,
+        'DINE_IN'::text]))),
     CONSTRAINT orders_item_count_check CHECK ((item_count > 0)),
     CONSTRAINT orders_paid_minor_check CHECK ((paid_minor >= 0)),
-    CONSTRAINT orders_source_check CHECK ((source = ANY (ARRAY['WEB'::text, 'MOBILE'::text, 'POS'::text, 'PHONE'::text, 'API'::text]))),
-    CONSTRAINT orders_status_check CHECK ((status = ANY (ARRAY['RECEIVED'::text, 'CONFIRMED'::text, 'PREPARING'::text, 'READY'::text, 'OUT_FOR_DELIVERY'::text, 'COMPLETED'::text, 'CANCELLED'::text]))),
+    CONSTRAINT orders_source_check CHECK ((source = ANY (ARRAY['WEB'::text, 'MOBILE'::text, 'POS'::text, 'PHONE'::text,
+        'API'::text]))),
+    CONSTRAINT orders_status_check CHECK ((status = ANY (ARRAY['RECEIVED'::text, 'CONFIRMED'::text, 'PREPARING'::text,
+        'READY'::text, 'OUT_FOR_DELIVERY'::text, 'COMPLETED'::text, 'CANCELLED'::text]))),
     CONSTRAINT orders_subtotal_minor_check CHECK ((subtotal_minor >= 0)),
     CONSTRAINT orders_tax_minor_check CHECK ((tax_minor >= 0)),
     CONSTRAINT orders_total_minor_check CHECK ((total_minor <= '9007199254740991'::bigint))
@@ -677,13 +730,16 @@ CREATE INDEX orders_by_surname ON orders (store_id, search_surname);
 CREATE INDEX orders_by_update ON orders (store_id, updated_at);
 CREATE INDEX orders_due ON orders (store_id, due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX orders_newest ON orders (store_id, created_at, id);
-CREATE INDEX orders_to_refund ON orders (store_id, created_at, id) WHERE ((status = 'CANCELLED'::text) AND (paid_minor > refunded_minor));
+CREATE INDEX orders_to_refund ON orders (store_id, created_at, id) WHERE ((status = 'CANCELLED'::text) AND (paid_minor >
+        refunded_minor));
 ALTER TABLE orders ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON orders TO comanda_system USING (true);
 CREATE POLICY one_store ON orders TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
-CREATE TRIGGER count_cancelled AFTER UPDATE OF status ON orders FOR EACH ROW WHEN (((old.status = 'CANCELLED'::text) <> (new.status = 'CANCELLED'::text))) EXECUTE FUNCTION count_order();
+CREATE TRIGGER count_cancelled AFTER UPDATE OF status ON orders FOR EACH ROW WHEN (((old.status = 'CANCELLED'::text) <>
+        (new.status = 'CANCELLED'::text))) EXECUTE FUNCTION count_order();
 CREATE TRIGGER count_placed AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION count_order();
-CREATE TRIGGER uncount_options AFTER UPDATE OF status ON orders FOR EACH ROW WHEN (((old.status <> 'CANCELLED'::text) AND (new.status = 'CANCELLED'::text))) EXECUTE FUNCTION uncount_options();
+CREATE TRIGGER uncount_options AFTER UPDATE OF status ON orders FOR EACH ROW WHEN (((old.status <> 'CANCELLED'::text)
+        AND (new.status = 'CANCELLED'::text))) EXECUTE FUNCTION uncount_options();
 GRANT DELETE, INSERT, SELECT, UPDATE ON orders TO comanda_app, comanda_system;
 
 CREATE TABLE outbox (
@@ -738,7 +794,8 @@ CREATE TABLE payments (
     CONSTRAINT payments_store_id_provider_transaction_id_key UNIQUE (store_id, provider, transaction_id),
     CONSTRAINT payments_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
     CONSTRAINT payments_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
-    CONSTRAINT payments_amount_minor_check CHECK (((amount_minor >= 1) AND (amount_minor <= '9007199254740991'::bigint))),
+    CONSTRAINT payments_amount_minor_check CHECK (((amount_minor >= 1) AND (amount_minor <=
+        '9007199254740991'::bigint))),
     CONSTRAINT payments_check CHECK (((status = 'FAILED'::text) = (error_code <> ''::text))),
     CONSTRAINT payments_check1 CHECK (((refunded_minor >= 0) AND (refunded_minor <=
 CASE status
@@ -782,7 +839,8 @@ CREATE INDEX platform_audit_by_action ON platform_audit (action, at, id);
 CREATE INDEX platform_audit_by_actor ON platform_audit (actor_id, at, id);
 CREATE INDEX platform_audit_by_target ON platform_audit (target, at, id);
 CREATE INDEX platform_audit_newest ON platform_audit (at, id);
-CREATE TRIGGER platform_audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON platform_audit FOR EACH STATEMENT EXECUTE FUNCTION refuse_change();
+CREATE TRIGGER platform_audit_append_only BEFORE DELETE OR UPDATE OR TRUNCATE ON platform_audit FOR EACH STATEMENT
+        EXECUTE FUNCTION refuse_change();
 GRANT INSERT, SELECT ON platform_audit TO comanda_system;
 
 CREATE TABLE platform_idempotency_keys (
@@ -809,7 +867,8 @@ CREATE TABLE product_sales (
 );
 ALTER TABLE product_sales ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON product_sales TO comanda_system USING (true);
-CREATE POLICY one_store ON product_sales TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON product_sales TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON product_sales TO comanda_app, comanda_system;
 
 CREATE TABLE products (
@@ -843,11 +902,14 @@ CREATE TABLE products (
     CONSTRAINT products_stock_quantity_check CHECK ((stock_quantity >= 0)),
     CONSTRAINT products_tax_rate_ppm_check CHECK (((tax_rate_ppm >= 0) AND (tax_rate_ppm <= 1000000)))
 );
-CREATE UNIQUE INDEX products_by_external_id ON products (store_id, external_id) WHERE ((external_id <> ''::text) AND (deleted_at IS NULL));
-CREATE INDEX products_by_position ON products (store_id, category COLLATE "C", "position", id) WHERE (deleted_at IS NULL);
+CREATE UNIQUE INDEX products_by_external_id ON products (store_id, external_id) WHERE ((external_id <> ''::text) AND
+        (deleted_at IS NULL));
+CREATE INDEX products_by_position ON products (store_id, category COLLATE "C", "position", id) WHERE (deleted_at IS
+        NULL);
 CREATE UNIQUE INDEX products_by_sku ON products (store_id, sku) WHERE ((sku <> ''::text) AND (deleted_at IS NULL));
 CREATE INDEX products_newest ON products (store_id, created_at, id) WHERE (deleted_at IS NULL);
-CREATE INDEX products_sold_out ON products (sold_out_until, id) WHERE ((sold_out_until IS NOT NULL) AND (deleted_at IS NULL));
+CREATE INDEX products_sold_out ON products (sold_out_until, id) WHERE ((sold_out_until IS NOT NULL) AND (deleted_at IS
+        NULL));
 CREATE INDEX products_with_deleted ON products (store_id, created_at, id);
 ALTER TABLE products ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON products TO comanda_system USING (true);
@@ -910,8 +972,10 @@ CREATE TABLE replays (
     CONSTRAINT replays_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT replays_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id),
     CONSTRAINT replays_check CHECK (((status = 'running'::text) = (ended_at IS NULL))),
-    CONSTRAINT replays_delivery_status_check CHECK ((delivery_status = ANY (ARRAY['delivered'::text, 'dead_letter'::text, 'cancelled'::text, 'missed'::text]))),
-    CONSTRAINT replays_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text, 'cancelled'::text])))
+    CONSTRAINT replays_delivery_status_check CHECK ((delivery_status = ANY (ARRAY['delivered'::text,
+        'dead_letter'::text, 'cancelled'::text, 'missed'::text]))),
+    CONSTRAINT replays_status_check CHECK ((status = ANY (ARRAY['running'::text, 'completed'::text,
+        'cancelled'::text])))
 );
 CREATE INDEX replays_of_store ON replays (store_id, id);
 CREATE INDEX replays_running ON replays (created_at, id) WHERE (status = 'running'::text);
@@ -944,18 +1008,22 @@ CREATE TABLE reservations (
     updated_at timestamp with time zone NOT NULL,
     erased_at timestamp with time zone,
     search_name text COLLATE "C" GENERATED ALWAYS AS (lower(customer_name)) STORED,
-    search_surname text COLLATE "C" GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s'::text, ''::text)) STORED,
+    search_surname text COLLATE "C" GENERATED ALWAYS AS (regexp_replace(lower(customer_name), '^.*\s'::text, ''::text))
+        STORED,
     search_email text COLLATE "C" GENERATED ALWAYS AS (lower(customer_email)) STORED,
     search_phone text COLLATE "C" GENERATED ALWAYS AS (customer_phone) STORED,
     CONSTRAINT reservations_pkey PRIMARY KEY (id),
     CONSTRAINT reservations_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
     CONSTRAINT reservations_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT reservations_check CHECK (((end_at > start_at) AND (end_at <= (start_at + '24:00:00'::interval)))),
-    CONSTRAINT reservations_check1 CHECK ((((confirmed_at IS NULL) = (confirmed_by IS NULL)) AND ((confirmed_at IS NULL) = (confirmed_realm IS NULL)))),
+    CONSTRAINT reservations_check1 CHECK ((((confirmed_at IS NULL) = (confirmed_by IS NULL)) AND ((confirmed_at IS NULL)
+        = (confirmed_realm IS NULL)))),
     CONSTRAINT reservations_party_size_check CHECK (((party_size >= 1) AND (party_size <= 500))),
-    CONSTRAINT reservations_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text, 'CANCELLED'::text, 'COMPLETED'::text, 'NO_SHOW'::text])))
+    CONSTRAINT reservations_status_check CHECK ((status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text,
+        'CANCELLED'::text, 'COMPLETED'::text, 'NO_SHOW'::text])))
 );
-CREATE INDEX reservations_by_customer ON reservations (store_id, customer_id, start_at, id) WHERE (customer_id IS NOT NULL);
+CREATE INDEX reservations_by_customer ON reservations (store_id, customer_id, start_at, id) WHERE (customer_id IS NOT
+        NULL);
 CREATE INDEX reservations_by_email ON reservations (store_id, search_email);
 CREATE UNIQUE INDEX reservations_by_external_id ON reservations (store_id, external_id) WHERE (external_id <> ''::text);
 CREATE INDEX reservations_by_name ON reservations (store_id, search_name);
@@ -963,10 +1031,12 @@ CREATE INDEX reservations_by_phone ON reservations (store_id, search_phone);
 CREATE INDEX reservations_by_start ON reservations (store_id, start_at, id);
 CREATE INDEX reservations_by_surname ON reservations (store_id, search_surname);
 CREATE INDEX reservations_by_update ON reservations (store_id, updated_at);
-CREATE INDEX reservations_seated ON reservations (store_id, start_at) INCLUDE (end_at, party_size) WHERE (status = ANY (ARRAY['PENDING'::text, 'CONFIRMED'::text]));
+CREATE INDEX reservations_seated ON reservations (store_id, start_at) INCLUDE (end_at, party_size) WHERE (status = ANY
+        (ARRAY['PENDING'::text, 'CONFIRMED'::text]));
 ALTER TABLE reservations ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON reservations TO comanda_system USING (true);
-CREATE POLICY one_store ON reservations TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON reservations TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON reservations TO comanda_app, comanda_system;
 
 CREATE TABLE sales (
@@ -1008,7 +1078,8 @@ CREATE TABLE sessions (
     CONSTRAINT sessions_user_id_fkey FOREIGN KEY (user_id) REFERENCES users(id),
     CONSTRAINT sessions_check CHECK (((active_store_id IS NULL) = (active_view_id IS NULL))),
     CONSTRAINT sessions_check1 CHECK (((end_reason IS NULL) OR (ended_at IS NOT NULL))),
-    CONSTRAINT sessions_end_reason_check CHECK ((end_reason = ANY (ARRAY['logout'::text, 'reuse'::text, 'ended'::text, 'password'::text, 'admin'::text])))
+    CONSTRAINT sessions_end_reason_check CHECK ((end_reason = ANY (ARRAY['logout'::text, 'reuse'::text, 'ended'::text,
+        'password'::text, 'admin'::text])))
 );
 CREATE INDEX sessions_alive ON sessions (user_id) WHERE (ended_at IS NULL);
 CREATE INDEX sessions_by_view ON sessions (active_view_id);
@@ -1029,7 +1100,8 @@ CREATE TABLE store_views (
 CREATE UNIQUE INDEX store_views_default ON store_views (store_id) WHERE is_default;
 ALTER TABLE store_views ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON store_views TO comanda_system USING (true);
-CREATE POLICY one_store ON store_views TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON store_views TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON store_views TO comanda_app, comanda_system;
 
 CREATE TABLE stores (
@@ -1063,15 +1135,19 @@ CREATE TABLE stores (
     CONSTRAINT stores_sandbox_of_key UNIQUE (sandbox_of),
     CONSTRAINT stores_sandbox_of_fkey FOREIGN KEY (sandbox_of) REFERENCES stores(id),
     CONSTRAINT stores_website_id_fkey FOREIGN KEY (website_id) REFERENCES websites(id),
-    CONSTRAINT stores_booking_lead_minutes_check CHECK (((booking_lead_minutes >= 0) AND (booking_lead_minutes <= 43200))),
+    CONSTRAINT stores_booking_lead_minutes_check CHECK (((booking_lead_minutes >= 0) AND (booking_lead_minutes <=
+        43200))),
     CONSTRAINT stores_booking_max_days_check CHECK (((booking_max_days >= 1) AND (booking_max_days <= 730))),
-    CONSTRAINT stores_business_day_cutoff_hour_check CHECK (((business_day_cutoff_hour >= 0) AND (business_day_cutoff_hour <= 23))),
-    CONSTRAINT stores_cancel_after_minutes_check CHECK (((cancel_after_minutes >= 0) AND (cancel_after_minutes <= 1440))),
+    CONSTRAINT stores_business_day_cutoff_hour_check CHECK (((business_day_cutoff_hour >= 0) AND
+        (business_day_cutoff_hour <= 23))),
+    CONSTRAINT stores_cancel_after_minutes_check CHECK (((cancel_after_minutes >= 0) AND (cancel_after_minutes <=
+        1440))),
     CONSTRAINT stores_check CHECK ((sandbox_of <> id)),
     CONSTRAINT stores_country_code_check CHECK ((country_code ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT stores_order_lead_minutes_check CHECK (((order_lead_minutes >= 0) AND (order_lead_minutes <= 43200))),
     CONSTRAINT stores_order_max_days_check CHECK (((order_max_days >= 0) AND (order_max_days <= 365))),
-    CONSTRAINT stores_remind_after_minutes_check CHECK (((remind_after_minutes >= 0) AND (remind_after_minutes <= 1440))),
+    CONSTRAINT stores_remind_after_minutes_check CHECK (((remind_after_minutes >= 0) AND (remind_after_minutes <=
+        1440))),
     CONSTRAINT stores_reservation_minutes_check CHECK (((reservation_minutes >= 15) AND (reservation_minutes <= 1440))),
     CONSTRAINT stores_seats_check CHECK (((seats >= 0) AND (seats <= 100000))),
     CONSTRAINT stores_tax_rate_ppm_check CHECK (((tax_rate_ppm >= 0) AND (tax_rate_ppm <= 1000000)))
@@ -1103,7 +1179,8 @@ CREATE TABLE subscription_health (
 );
 ALTER TABLE subscription_health ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON subscription_health TO comanda_system USING (true);
-CREATE POLICY one_store ON subscription_health TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON subscription_health TO comanda_app USING ((store_id =
+        current_setting('comanda.store_id'::text, true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON subscription_health TO comanda_app, comanda_system;
 
 CREATE TABLE subscriptions (
@@ -1116,6 +1193,7 @@ CREATE TABLE subscriptions (
     previous_secret bytea,
     previous_secret_until timestamp with time zone,
     filter text,
+    ordering text NOT NULL DEFAULT 'none'::text,
     headers bytea,
     header_names text[] NOT NULL DEFAULT '{}'::text[],
     is_active boolean NOT NULL DEFAULT true,
@@ -1124,7 +1202,8 @@ CREATE TABLE subscriptions (
     updated_at timestamp with time zone NOT NULL,
     deleted_at timestamp with time zone,
     CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
-    CONSTRAINT subscriptions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
+    CONSTRAINT subscriptions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
+    CONSTRAINT subscriptions_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'resource'::text])))
 );
 CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at, id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX subscriptions_inactive ON subscriptions (updated_at, id) WHERE ((NOT is_active) AND (deleted_at IS NULL));
@@ -1132,7 +1211,8 @@ CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) 
 CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE (previous_secret_until IS NOT NULL);
 ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON subscriptions TO comanda_system USING (true);
-CREATE POLICY one_store ON subscriptions TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON subscriptions TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON subscriptions TO comanda_app, comanda_system;
 
 CREATE TABLE undispatched (
@@ -1146,7 +1226,8 @@ CREATE TABLE undispatched (
 );
 ALTER TABLE undispatched ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON undispatched TO comanda_system USING (true);
-CREATE POLICY one_store ON undispatched TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON undispatched TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON undispatched TO comanda_app, comanda_system;
 
 CREATE TABLE used_id_tokens (
@@ -1161,7 +1242,8 @@ CREATE TABLE used_id_tokens (
 CREATE INDEX used_id_tokens_expired ON used_id_tokens (expires_at);
 ALTER TABLE used_id_tokens ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON used_id_tokens TO comanda_system USING (true);
-CREATE POLICY one_store ON used_id_tokens TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE POLICY one_store ON used_id_tokens TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON used_id_tokens TO comanda_app, comanda_system;
 
 CREATE TABLE users (
@@ -1179,13 +1261,17 @@ CREATE TABLE users (
     disabled_at timestamp with time zone,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT users_pkey PRIMARY KEY (id),
-    CONSTRAINT otp_has_a_secret CHECK (((otp_secret IS NULL) = ((otp_pending_at IS NULL) AND (otp_enabled_at IS NULL)))),
+    CONSTRAINT otp_has_a_secret CHECK (((otp_secret IS NULL) = ((otp_pending_at IS NULL) AND (otp_enabled_at IS
+        NULL)))),
     CONSTRAINT otp_is_pending_or_on CHECK (((otp_pending_at IS NULL) OR (otp_enabled_at IS NULL))),
     CONSTRAINT users_platform_role_check CHECK ((platform_role = 'ADMIN'::text))
 );
 CREATE UNIQUE INDEX users_by_email ON users (lower(email));
-CREATE TRIGGER end_invitations_on_disabling AFTER UPDATE ON users FOR EACH ROW WHEN (((new.disabled_at IS NOT NULL) AND (old.disabled_at IS NULL) AND (new.platform_role IS NULL))) EXECUTE FUNCTION end_invitations_of_user();
-CREATE TRIGGER end_password_resets AFTER UPDATE ON users FOR EACH ROW WHEN (((new.email <> old.email) OR (new.password_hash <> old.password_hash) OR ((new.disabled_at IS NOT NULL) AND (old.disabled_at IS NULL)))) EXECUTE FUNCTION end_password_resets();
+CREATE TRIGGER end_invitations_on_disabling AFTER UPDATE ON users FOR EACH ROW WHEN (((new.disabled_at IS NOT NULL) AND
+        (old.disabled_at IS NULL) AND (new.platform_role IS NULL))) EXECUTE FUNCTION end_invitations_of_user();
+CREATE TRIGGER end_password_resets AFTER UPDATE ON users FOR EACH ROW WHEN (((new.email <> old.email) OR
+        (new.password_hash <> old.password_hash) OR ((new.disabled_at IS NOT NULL) AND (old.disabled_at IS NULL))))
+        EXECUTE FUNCTION end_password_resets();
 GRANT INSERT, SELECT, UPDATE ON users TO comanda_system;
 
 CREATE TABLE website_client_ids (
@@ -1195,7 +1281,8 @@ CREATE TABLE website_client_ids (
     CONSTRAINT website_client_ids_pkey PRIMARY KEY (provider, client_id),
     CONSTRAINT website_client_ids_website_id_fkey FOREIGN KEY (website_id) REFERENCES websites(id),
     CONSTRAINT website_client_ids_client_id_check CHECK ((client_id <> ''::text)),
-    CONSTRAINT website_client_ids_provider_check CHECK ((provider = ANY (ARRAY['google'::text, 'apple'::text, 'facebook'::text])))
+    CONSTRAINT website_client_ids_provider_check CHECK ((provider = ANY (ARRAY['google'::text, 'apple'::text,
+        'facebook'::text])))
 );
 CREATE INDEX website_client_ids_of_website ON website_client_ids (website_id, provider);
 GRANT DELETE, INSERT, SELECT, UPDATE ON website_client_ids TO comanda_system;
@@ -1210,7 +1297,8 @@ CREATE TABLE websites (
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT websites_pkey PRIMARY KEY (id),
     CONSTRAINT websites_domain_key UNIQUE (domain),
-    CONSTRAINT websites_plan_check CHECK ((plan = ANY (ARRAY['STARTER'::text, 'GROW'::text, 'PROFESSIONAL'::text, 'ENTERPRISE'::text]))),
+    CONSTRAINT websites_plan_check CHECK ((plan = ANY (ARRAY['STARTER'::text, 'GROW'::text, 'PROFESSIONAL'::text,
+        'ENTERPRISE'::text]))),
     CONSTRAINT websites_plan_managed_by_check CHECK ((plan_managed_by = ANY (ARRAY['OWNER'::text, 'PLATFORM'::text])))
 );
 GRANT INSERT, SELECT, UPDATE ON websites TO comanda_system;
@@ -1377,7 +1465,8 @@ BEGIN
     RETURN NULL;
 END $function$;
 
-CREATE FUNCTION erase_audit(trail regclass, after text, before timestamp with time zone, most integer, OUT last text, OUT more boolean, OUT erased bigint)
+CREATE FUNCTION erase_audit(trail regclass, after text, before timestamp with time zone, most integer, OUT last text,
+        OUT more boolean, OUT erased bigint)
  RETURNS record
  LANGUAGE plpgsql
  STRICT SECURITY DEFINER

@@ -18,6 +18,7 @@ type lockedSubscription struct {
 	Description string
 	Events      []app.EventType `bun:",array"`
 	Filter      *string
+	Ordering    app.Ordering
 	IsActive    bool
 	Secret      []byte
 	Headers     []byte
@@ -31,7 +32,7 @@ func lockSubscription(
 	ctx context.Context, tx bun.Tx, store app.StoreID, id app.SubscriptionID, version int64,
 ) (lockedSubscription, error) {
 	var row lockedSubscription
-	err := tx.NewRaw(`SELECT url, description, events, filter, is_active, secret, headers, header_names,
+	err := tx.NewRaw(`SELECT url, description, events, filter, ordering, is_active, secret, headers, header_names,
 			version FROM subscriptions
 		WHERE store_id = ? AND id = ? AND deleted_at IS NULL FOR NO KEY UPDATE`, store, id).Scan(ctx, &row)
 	if err == nil {
@@ -55,7 +56,8 @@ func (q *Queue) ChangeSubscription(
 		if err != nil {
 			return err
 		}
-		if len(row.HeaderNames) > 0 && change.Headers == nil && change.URL != nil && !app.SameOrigin(row.URL, *change.URL) {
+		moved := change.URL != nil && !app.SameOrigin(row.URL, *change.URL)
+		if len(row.HeaderNames) > 0 && change.Headers == nil && moved {
 			return app.Invalid("headers",
 				"must be sent again if the origin of url changes, so that no value goes to a host it was not meant for")
 		}
@@ -68,34 +70,49 @@ func (q *Queue) ChangeSubscription(
 	return changed, err
 }
 
+// applyDifferences applies a change to a row, except its active state. It returns the differences for the audit trail.
+func (q *Queue) applyDifferences(
+	row *lockedSubscription, id app.SubscriptionID, change app.SubscriptionChange,
+) map[string]any {
+	details := map[string]any{}
+	differs := func(member string, from, to any) { details[member] = map[string]any{"from": from, "to": to} }
+	if change.URL != nil && *change.URL != row.URL {
+		differs("host", hostOf(row.URL), hostOf(*change.URL))
+		row.URL = *change.URL
+	}
+	if change.Description != nil && *change.Description != row.Description {
+		differs("description", row.Description, *change.Description)
+		row.Description = *change.Description
+	}
+	if change.Events != nil && !slices.Equal(change.Events, row.Events) {
+		differs("events", row.Events, change.Events)
+		row.Events = change.Events
+	}
+	if change.Filter != nil && !equal(*change.Filter, row.Filter) {
+		differs("filter", row.Filter, *change.Filter)
+		row.Filter = *change.Filter
+	}
+	if change.Ordering != nil && *change.Ordering != row.Ordering {
+		differs("ordering", row.Ordering, *change.Ordering)
+		row.Ordering = *change.Ordering
+	}
+	if change.Headers != nil && !q.hasHeaders(*row, id, *change.Headers) {
+		names := change.Headers.Names()
+		differs("headers", row.HeaderNames, names)
+		row.Headers, row.HeaderNames = q.sealHeaders(*change.Headers, id), names
+	}
+	return details
+}
+
 func (q *Queue) applyChange(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, id app.SubscriptionID,
 	row lockedSubscription, change app.SubscriptionChange,
 ) error {
-	details := map[string]any{}
-	if change.URL != nil && *change.URL != row.URL {
-		details["host"] = map[string]any{"from": hostOf(row.URL), "to": hostOf(*change.URL)}
-		row.URL = *change.URL
-	}
-	if change.Description != nil && *change.Description != row.Description {
-		details["description"] = map[string]any{"from": row.Description, "to": *change.Description}
-		row.Description = *change.Description
-	}
-	if change.Events != nil && !slices.Equal(change.Events, row.Events) {
-		details["events"] = map[string]any{"from": row.Events, "to": change.Events}
-		row.Events = change.Events
-	}
-	if change.Filter != nil && !equal(*change.Filter, row.Filter) {
-		details["filter"] = map[string]any{"from": row.Filter, "to": *change.Filter}
-		row.Filter = *change.Filter
+	details := q.applyDifferences(&row, id, change)
+	if details["filter"] != nil {
 		if err := clearFilterError(ctx, tx, store, id); err != nil {
 			return err
 		}
-	}
-	if change.Headers != nil && !q.hasHeaders(row, id, *change.Headers) {
-		names := change.Headers.Names()
-		details["headers"] = map[string]any{"from": row.HeaderNames, "to": names}
-		row.Headers, row.HeaderNames = q.sealHeaders(*change.Headers, id), names
 	}
 	switched := change.IsActive != nil && *change.IsActive != row.IsActive
 	if len(details) == 0 && !switched {
@@ -105,10 +122,10 @@ func (q *Queue) applyChange(
 		row.IsActive = *change.IsActive
 	}
 	_, err := tx.NewRaw(`UPDATE subscriptions SET url = ?, description = ?, events = ?, is_active = ?,
-			headers = ?, header_names = ?, filter = ?, version = version + 1, updated_at = ?
+			headers = ?, header_names = ?, filter = ?, ordering = ?, version = version + 1, updated_at = ?
 		WHERE store_id = ? AND id = ?`,
 		row.URL, row.Description, pgdialect.Array(row.Events), row.IsActive, row.Headers,
-		pgdialect.Array(row.HeaderNames), row.Filter, now, store, id).Exec(ctx)
+		pgdialect.Array(row.HeaderNames), row.Filter, row.Ordering, now, store, id).Exec(ctx)
 	if err != nil {
 		return err
 	}

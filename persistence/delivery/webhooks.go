@@ -1,6 +1,7 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"net/url"
 	"time"
@@ -19,6 +20,7 @@ type subscriptionRow struct {
 	Description         string
 	Events              []app.EventType `bun:",array"`
 	Filter              *string
+	Ordering            app.Ordering
 	HeaderNames         []string `bun:",array"`
 	IsActive            bool
 	CreatedAt           time.Time
@@ -37,7 +39,7 @@ type subscriptionRow struct {
 func (r subscriptionRow) subscription() app.Subscription {
 	s := app.Subscription{
 		ID: r.ID, URL: r.URL, Description: r.Description, Events: r.Events, IsActive: r.IsActive,
-		Filter:         r.Filter,
+		Filter: r.Filter, Ordering: r.Ordering,
 		HeaderNames:    append([]string{}, r.HeaderNames...),
 		CreatedAt:      app.At(r.CreatedAt),
 		LastDeliveryAt: pg.TimeOrNil(r.LastDeliveryAt), FailureCount: r.FailureCount,
@@ -55,8 +57,8 @@ func (r subscriptionRow) subscription() app.Subscription {
 
 // subscriptionColumns selects the columns of subscriptionRow. The time of the last attempt comes from
 // the table attempts, so that an attempt does not also have to update the subscription.
-const subscriptionColumns = `s.id, s.url, s.description, s.events, s.filter, s.header_names, s.is_active, s.created_at,
-	h.filter_error, coalesce(h.filter_error_event, '') AS filter_error_event, h.filter_error_at,
+const subscriptionColumns = `s.id, s.url, s.description, s.events, s.filter, s.ordering, s.header_names, s.is_active,
+	s.created_at, h.filter_error, coalesce(h.filter_error_event, '') AS filter_error_event, h.filter_error_at,
 	h.failure_count, s.version, s.updated_at, s.previous_secret_until, h.failing_since,
 	CASE WHEN h.watched_since = h.failing_since THEN h.failing_days ELSE 0 END AS failing_days,
 	(SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id) AS last_delivery_at
@@ -72,7 +74,8 @@ func (q *Queue) CreateSubscription(
 	return pg.CreateOnce(ctx, q.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Subscription, error) {
 		row := subscriptionRow{
 			ID: app.NewID[app.SubscriptionID](now), URL: in.URL, Description: in.Description, Events: in.Events,
-			Filter: in.Filter, HeaderNames: in.Headers.Names(), IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now,
+			Filter: in.Filter, Ordering: cmp.Or(in.Ordering, app.OrderingNone), HeaderNames: in.Headers.Names(),
+			IsActive: true, CreatedAt: now, Version: 1, UpdatedAt: now,
 		}
 		var count int
 		// The lock of the store's row prevents concurrent requests from exceeding the limit.
@@ -87,18 +90,21 @@ func (q *Queue) CreateSubscription(
 		}
 		_, err = tx.NewRaw(`WITH s AS (
 				INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at, description,
-					headers, header_names, filter)
-				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9) RETURNING id, store_id
+					headers, header_names, filter, ordering)
+				VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?5, ?6, ?7, ?8, ?9, ?10) RETURNING id, store_id
 			) INSERT INTO subscription_health (subscription_id, store_id) SELECT id, store_id FROM s`,
 			row.ID, store, row.URL, pgdialect.Array(in.Events), q.sealer.Seal(in.Secret, string(row.ID)), now,
-			row.Description, q.sealHeaders(in.Headers, row.ID), pgdialect.Array(row.HeaderNames), row.Filter).
-			Exec(ctx)
+			row.Description, q.sealHeaders(in.Headers, row.ID), pgdialect.Array(row.HeaderNames), row.Filter,
+			row.Ordering).Exec(ctx)
 		if err != nil {
 			return app.Subscription{}, err
 		}
 		details := map[string]any{"host": hostOf(in.URL), "events": in.Events}
 		if in.Filter != nil {
 			details["filter"] = *in.Filter
+		}
+		if row.Ordering != app.OrderingNone {
+			details["ordering"] = row.Ordering
 		}
 		if len(in.Headers) > 0 {
 			details["headers"] = row.HeaderNames

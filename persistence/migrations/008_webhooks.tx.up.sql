@@ -79,6 +79,7 @@ CREATE TABLE subscriptions (
     previous_secret       bytea,                        -- encrypted; valid until previous_secret_until; null = none
     previous_secret_until timestamptz,
     filter                text,                         -- CEL expression that events must match; null = none
+    ordering              text NOT NULL DEFAULT 'none' CHECK (ordering IN ('none', 'resource')),
     headers               bytea,                        -- further request headers: sealed JSON, value by name
     header_names          text[] NOT NULL DEFAULT '{}', -- their names, which clients see
     is_active             boolean NOT NULL DEFAULT true,

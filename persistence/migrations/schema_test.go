@@ -3,6 +3,7 @@ package migrations_test
 import (
 	"flag"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -36,7 +37,7 @@ func TestSchemaIsUpToDate(t *testing.T) {
 			schema += object + "\n\n"
 		}
 	}
-	schema = strings.TrimSuffix(schema, "\n")
+	schema = wrapped(strings.TrimSuffix(schema, "\n"))
 	if *update {
 		must(t, os.WriteFile(schemaFile, []byte(schema), 0o644))
 		return
@@ -46,6 +47,24 @@ func TestSchemaIsUpToDate(t *testing.T) {
 	if diff := cmp.Diff(strings.Split(string(file), "\n"), strings.Split(schema, "\n")); diff != "" {
 		t.Errorf("persistence/schema.sql is out of date; run task golden (-file +database):\n%s", diff)
 	}
+}
+
+// wrapped breaks lines of more than 120 characters between words, outside of literals.
+func wrapped(text string) string {
+	const width, indent = 120, "        "
+	lines := strings.Split(text, "\n")
+	for i := 0; i < len(lines); i++ {
+		line := lines[i]
+		at := min(width+1, len(line))
+		for len(line) > width && at > len(indent) && (line[at-1] != ' ' || strings.Count(line[:at], "'")%2 == 1) {
+			at--
+		}
+		if len(line) > width && at > len(indent) {
+			lines[i] = strings.TrimRight(line[:at], " ")
+			lines = slices.Insert(lines, i+1, indent+line[at:])
+		}
+	}
+	return strings.Join(lines, "\n")
 }
 
 // list returns the rows of a query with one text column.

@@ -598,6 +598,9 @@ type ChangeWebhookRequest struct {
 	// False: new events are not matched, and a waiting delivery becomes a dead letter at its next attempt. True again:
 	// the webhook restarts without failures.
 	IsActive *bool `json:"isActive,omitzero"`
+	// As when creating a webhook. After a change to resource, deliveries that have started still precede the others.
+	// After a change to none, deliveries that were held back start, except those of a bulk replay.
+	Ordering *WebhookOrdering `json:"ordering,omitzero"`
 	// As when creating a webhook. The new URL applies from the next attempt of every delivery.
 	URL *string `json:"url,omitzero"`
 }
@@ -767,6 +770,10 @@ type CreateWebhookRequest struct {
 	// Further headers of every request, such as Authorization. The response has their names only. Headers that the
 	// service sets are not allowed, such as Host, Content-Type, User-Agent, Webhook-Id and hop-by-hop headers.
 	Headers map[string]string `json:"headers,omitzero"`
+	// The order of the deliveries. resource: the events of one order, customer, product or reservation are delivered
+	// one at a time, in the order of their positions; the next starts when the delivery before it has ended. A receiver
+	// that rejects an event delays the later events of the same resource for the whole retry schedule. Default: none.
+	Ordering *WebhookOrdering `json:"ordering,omitzero"`
 	// The key of the signature of every delivery. It is never returned.
 	Secret string `json:"secret"`
 	// Must be the store of the token.
@@ -3704,6 +3711,8 @@ type Webhook struct {
 	IsActive bool `json:"isActive"`
 	// The time of the last attempt; null without one.
 	LastDeliveryAt *time.Time `json:"lastDeliveryAt"`
+	// The order of the deliveries.
+	Ordering WebhookOrdering `json:"ordering"`
 	// The end of the overlap, during which deliveries are also signed with the previous secret. Absent without an
 	// overlap.
 	PreviousSecretExpiresAt time.Time `json:"previousSecretExpiresAt,omitzero"`
@@ -3714,6 +3723,16 @@ type Webhook struct {
 	// Increases with every change; for If-Match.
 	Version int64 `json:"version"`
 }
+
+// WebhookOrdering is the order of a webhook's deliveries. none: as soon as possible. resource: those of one order,
+// customer, product or reservation one at a time, in the order of their positions.
+type WebhookOrdering string
+
+// Values of [WebhookOrdering]. Later releases can add values.
+const (
+	WebhookOrderingNone     WebhookOrdering = "none"
+	WebhookOrderingResource WebhookOrdering = "resource"
+)
 
 // WebhookTestResult is the result of a test.
 type WebhookTestResult struct {

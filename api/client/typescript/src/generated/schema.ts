@@ -4943,6 +4943,8 @@ export interface components {
             };
             /** @description False: new events are not matched, and a waiting delivery becomes a dead letter at its next attempt. True again: the webhook restarts without failures. */
             isActive?: boolean;
+            /** @description As when creating a webhook. After a change to resource, deliveries that have started still precede the others. After a change to none, deliveries that were held back start, except those of a bulk replay. */
+            ordering?: components["schemas"]["WebhookOrdering"];
             /**
              * Format: uri
              * @description As when creating a webhook. The new URL applies from the next attempt of every delivery.
@@ -5248,6 +5250,11 @@ export interface components {
             headers?: {
                 [key: string]: string;
             };
+            /**
+             * @description The order of the deliveries. resource: the events of one order, customer, product or reservation are delivered one at a time, in the order of their positions; the next starts when the delivery before it has ended. A receiver that rejects an event delays the later events of the same resource for the whole retry schedule. Default: none.
+             * @default none
+             */
+            ordering: components["schemas"]["WebhookOrdering"];
             /**
              * Format: password
              * @description The key of the signature of every delivery. It is never returned.
@@ -10489,6 +10496,8 @@ export interface components {
              * @description The time of the last attempt; null without one.
              */
             lastDeliveryAt: string | null;
+            /** @description The order of the deliveries. */
+            ordering: components["schemas"]["WebhookOrdering"];
             /**
              * Format: date-time
              * @description The end of the overlap, during which deliveries are also signed with the previous secret. Absent without an overlap.
@@ -10521,6 +10530,11 @@ export interface components {
              */
             success: true;
         };
+        /**
+         * @description The order of a webhook's deliveries. none: as soon as possible. resource: those of one order, customer, product or reservation one at a time, in the order of their positions.
+         * @enum {string}
+         */
+        WebhookOrdering: "none" | "resource";
         WebhookResponse: {
             /** @description The result. */
             data: components["schemas"]["Webhook"];

@@ -15,6 +15,7 @@ const webhook: Webhook = {
   url: "https://example.com/hook",
   events: ["order.created"],
   filter: null,
+  ordering: "none",
   headerNames: [],
   isActive: true,
   createdAt: "2026-03-14T12:00:00.000Z",
