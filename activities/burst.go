@@ -32,6 +32,7 @@ type Bursts struct {
 	after      func(time.Duration) <-chan time.Time
 
 	inProgress atomic.Int64 // bursts
+	websites   websites
 
 	running  sync.WaitGroup // running attempts, including those of bursts that have ended
 	starting chan struct{}  // contains an element for each workflow that is being started
@@ -42,7 +43,7 @@ type Bursts struct {
 func NewBursts(deliveries *Deliveries, store BurstStore, starter DeliveryStarter, policy BurstPolicy) *Bursts {
 	return &Bursts{
 		deliveries: deliveries, store: store, starter: starter, policy: policy, after: time.After,
-		starting: make(chan struct{}, policy.Starts),
+		websites: websites{bursts: map[string]int{}}, starting: make(chan struct{}, policy.Starts),
 	}
 }
 
@@ -92,11 +93,14 @@ func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, 
 	ctx = context.WithoutCancel(ctx)
 	b.inProgress.Add(1)
 	defer b.inProgress.Add(-1)
+	working := b.websites.enter(in.Deliveries)
+	defer working.leave()
 	n := len(in.Deliveries)
 	run := &burstRun{
 		Bursts: b, in: in, began: b.deliveries.now(),
 		flights: make([]*flight, n), left: make([]atomic.Bool, n),
 		settled: make(chan settled, 2*n), // a delivery can settle twice: it leaves the burst, and its attempt ends
+		working: working,
 	}
 	if err := run.start(ctx); err != nil {
 		return BurstResult{}, err
@@ -106,6 +110,9 @@ func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, 
 
 // InProgress returns the number of bursts in progress.
 func (b *Bursts) InProgress() int { return int(b.inProgress.Load()) }
+
+// Websites returns the number of bursts in progress for each website: of those that wait for its deliveries.
+func (b *Bursts) Websites() map[string]int { return b.websites.all() }
 
 // Wait waits until the attempts that continue after their bursts have ended. It returns the error of ctx if ctx is done
 // first. No burst may start during the call.
@@ -132,6 +139,7 @@ type burstRun struct {
 	flights []*flight
 	left    []atomic.Bool // the attempt takes long, and its delivery continues as its own workflow
 	settled chan settled
+	working *burstWebsites
 }
 
 // settled is the end of one delivery within a burst: its attempt has been recorded, or it has its own workflow, unless
@@ -281,6 +289,7 @@ func (r *burstRun) await(ctx context.Context) (BurstResult, error) {
 			if ends[s.place] == nil {
 				ends[s.place] = &s
 				waiting--
+				r.working.settled(r.in.Deliveries[s.place].Queue)
 			}
 		case <-leave:
 			for i, flight := range r.flights {

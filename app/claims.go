@@ -34,7 +34,9 @@ type ClaimLimits struct {
 	// One subscription may have Unproven pending deliveries, and more with each of its recent attempts. The maximum is
 	// Quick for a healthy, quick subscription and Slow for any other.
 	Unproven, Quick, Slow int
-	Lease                 time.Duration // after this time another relay may claim a delivery that was not started
+	// Full lists websites that get no deliveries of healthy, quick subscriptions.
+	Full  []string
+	Lease time.Duration // after this time another relay may claim a delivery that was not started
 }
 
 // Dispatched is the result of one dispatch.

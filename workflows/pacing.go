@@ -89,8 +89,8 @@ func (p *pacing) takeOverDue(now time.Time) bool {
 	return due
 }
 
-// dispatched makes a claim due after a dispatch.
-func (p *pacing) dispatched(now time.Time) { p.claimAt = now }
+// wake makes a claim due: after a dispatch, and when a website whose share was occupied may start bursts again.
+func (p *pacing) wake(now time.Time) { p.claimAt = now }
 
 // claimDue reports whether to claim deliveries: immediately if the last batch was filled and its starters are free, at
 // the time of the next search if those of healthy deliveries are free, and at least once per idlePoll.

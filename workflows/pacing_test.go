@@ -6,6 +6,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -104,8 +106,8 @@ func TestOverload(t *testing.T) {
 			if test.want {
 				want.BurstAfter, want.BurstLeast = 0, overloadBatch
 			}
-			if got != want {
-				t.Errorf("%s: limits %+v, want %+v", name, got, want)
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("limits (-want +got):\n%s", diff)
 			}
 		})
 	}

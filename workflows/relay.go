@@ -141,6 +141,7 @@ type relayRun struct {
 	overloaded      atomic.Bool   // as of the last claim
 	backlog         atomic.Bool   // the last claim has left deliveries that may start
 	pacing          pacing        // of the claims
+	full            []string      // websites from which the last claim took nothing for healthy, quick subscriptions
 }
 
 type startResult struct {
@@ -154,6 +155,10 @@ func (r *relayRun) loop(ctx context.Context) {
 		if !r.gate.isShut() && r.pacing.takeOverDue(r.now()) {
 			r.takeOver(ctx)
 		}
+		if anyNotIn(r.full, r.room().full) {
+			r.full = nil
+			r.pacing.wake(r.now())
+		}
 		if !r.gate.isShut() && r.pacing.claimDue(r.now(), r.freeStarters()) {
 			r.claim(ctx)
 		}
@@ -161,14 +166,14 @@ func (r *relayRun) loop(ctx context.Context) {
 		switch {
 		case r.gate.isShut():
 			pause = idlePoll
-		case !r.freeStarters().healthy && r.healthy.halfEmpty():
+		case len(r.full) > 0, !r.freeStarters().healthy && r.healthy.halfEmpty():
 			pause = min(pause, workPoll)
 		}
 		timer := time.NewTimer(pause)
 		select {
 		case <-ctx.Done():
 		case <-r.dispatched:
-			r.pacing.dispatched(r.now())
+			r.pacing.wake(r.now())
 		case <-r.freed:
 		case <-timer.C:
 		}
@@ -189,6 +194,7 @@ func (r *relayRun) claim(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("cannot claim deliveries; retrying")
 	}
+	r.full = limits.Full
 	r.pacing.overload.claimed(r.now(), r.limits, claimed)
 	r.overloaded.Store(r.pacing.overload.at(r.now()))
 	r.backlog.Store(claimed.More)

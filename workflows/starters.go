@@ -232,14 +232,23 @@ func (s *starters) free() int {
 	return max(0, s.capacity-len(s.queue))
 }
 
-// waiting returns the number of units and of claims that wait for a starter.
-func (s *starters) waiting() (units, claims int) {
+// waiting returns the number of units and of claims that wait for a starter, and the number of units with claims of
+// each website.
+func (s *starters) waiting() (units, claims int, websites map[string]int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	websites = map[string]int{}
 	for _, unit := range s.queue {
 		claims += len(unit.claims)
+		counted := map[string]bool{}
+		for _, claim := range unit.claims {
+			if !counted[claim.Queue] {
+				counted[claim.Queue] = true
+				websites[claim.Queue]++
+			}
+		}
 	}
-	return len(s.queue), claims
+	return len(s.queue), claims, websites
 }
 
 // halfEmpty reports whether a large batch can be added.

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"maps"
 	"testing"
 	"time"
 
@@ -141,5 +142,17 @@ func TestStartersTakeTurns(t *testing.T) {
 	}
 	if len(s.turns.last) > 0 {
 		t.Errorf("remembers turns %v after all starts, want none", s.turns.last)
+	}
+}
+
+// A waiting burst counts once for each of its websites.
+func TestWaitingUnitsOfWebsites(t *testing.T) {
+	t.Parallel()
+	s := &starters{queue: []waitingUnit{
+		{claims: []app.Claim{{Queue: "a"}, {Queue: "b"}, {Queue: "a"}}}, {claims: []app.Claim{{Queue: "b"}}},
+	}}
+	units, claims, websites := s.waiting()
+	if units != 2 || claims != 4 || !maps.Equal(websites, map[string]int{"a": 1, "b": 2}) {
+		t.Errorf("%d units, %d claims, websites %v, want 2, 4, one of a and two of b", units, claims, websites)
 	}
 }

@@ -1,9 +1,18 @@
 package workflows
 
 import (
+	"context"
+	"fmt"
+	"runtime"
+	"slices"
+	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -17,21 +26,111 @@ func TestRoomLimits(t *testing.T) {
 		batch, burstBatch int
 		half              bool // on one processor
 	}{
-		"idle":                   {room{attemptsPerProcessor, burstSlots}, 64, 256, true},
-		"half of the attempts":   {room{attemptsPerProcessor / 2, burstSlots}, 64, 128, true},
-		"most of the attempts":   {room{20, burstSlots}, 20, 20, false},
-		"a quarter of bursts":    {room{attemptsPerProcessor, burstSlots / 4}, 64, 192, true},
-		"fewer bursts":           {room{attemptsPerProcessor, 2}, 64, 64, false},
+		"idle":                   {room{attemptsPerProcessor, burstSlots, nil}, 64, 256, true},
+		"half of the attempts":   {room{attemptsPerProcessor / 2, burstSlots, nil}, 64, 128, true},
+		"most of the attempts":   {room{20, burstSlots, nil}, 20, 20, false},
+		"a quarter of bursts":    {room{attemptsPerProcessor, burstSlots / 4, nil}, 64, 96, true},
+		"fewer bursts":           {room{attemptsPerProcessor, 2, nil}, 64, 32, false},
+		"one burst":              {room{attemptsPerProcessor, 1, nil}, 32, 32, false},
 		"no room":                {room{}, 0, 0, false},
-		"attempts, but no burst": {room{attemptsPerProcessor, 0}, 0, 0, false},
-		"bursts, but no attempt": {room{0, burstSlots}, 0, 0, false},
+		"attempts, but no burst": {room{attemptsPerProcessor, 0, nil}, 0, 0, false},
+		"bursts, but no attempt": {room{0, burstSlots, nil}, 0, 0, false},
+		"a full website":         {room{attemptsPerProcessor, burstSlots, []string{"web_1"}}, 64, 256, true},
 	} {
 		got, want := test.room.limit(limits), limits
-		want.Batch, want.BurstBatch = test.batch, test.burstBatch
-		if got != want || test.room.half(1) != test.half {
-			t.Errorf("%s: limits %+v, half %v, want %+v, %v", name, got, test.room.half(1), want, test.half)
+		want.Batch, want.BurstBatch, want.Full = test.batch, test.burstBatch, test.room.full
+		if diff := cmp.Diff(want, got); diff != "" || test.room.half(1) != test.half {
+			t.Errorf("%s: half %v, want %v; limits (-want +got):\n%s", name, test.room.half(1), test.half, diff)
 		}
 	}
+}
+
+// neighbours is a RelayStore with two websites: one with any number of deliveries, and another one.
+type neighbours struct {
+	*queue
+
+	busy  int // deliveries of the busy website that were claimed
+	other []app.Claim
+}
+
+func (n *neighbours) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (app.Claimed, error) {
+	n.Lock()
+	defer n.Unlock()
+	claims := take(&n.other, l.Batch)
+	for i := len(claims); i < l.BurstBatch && !slices.Contains(l.Full, "busy"); i++ {
+		claim := n.claim()
+		claim.Queue, claim.BurstID = "busy", app.BurstID(fmt.Sprint(n.busy/l.Burst))
+		claims = append(claims, claim)
+		n.busy++
+	}
+	return app.Claimed{Claims: claims, More: true, Waited: time.Second}, nil
+}
+
+// slowBursts counts bursts that take a second.
+type slowBursts struct {
+	sync.Mutex
+	busy, most int   // bursts of the busy website in progress
+	ended      int   // bursts that have ended
+	beside     []int // number of ended bursts at each start of the other website
+}
+
+func (b *slowBursts) start(_ context.Context, claims []app.Claim) error {
+	b.Lock()
+	defer b.Unlock()
+	if claims[0].Queue != "busy" {
+		b.beside = append(b.beside, b.ended)
+		return nil
+	}
+	b.busy++
+	b.most = max(b.most, b.busy)
+	time.AfterFunc(time.Second, func() {
+		b.Lock()
+		defer b.Unlock()
+		b.busy, b.ended = b.busy-1, b.ended+1
+	})
+	return nil
+}
+
+func (b *slowBursts) workload() Workload {
+	b.Lock()
+	defer b.Unlock()
+	return Workload{Bursts: b.busy, Websites: map[string]int{"busy": b.busy}}
+}
+
+// A website whose receivers take almost a second occupies a part of the bursts of a worker. The first attempt of
+// another website waits for none of them, and the busy website starts the next burst as soon as one has ended.
+func TestWebsiteLeavesBurstsToOthers(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		store, bursts := &neighbours{queue: new(queue)}, new(slowBursts)
+		limits := testLimits
+		limits.Burst, limits.BurstBatch = 32, 512
+		log := zerolog.Nop()
+		relay := NewRelay(store, bursts.start, NewGate(reachable, log), silent, limits, time.Now, log)
+		relay.Follow(bursts.workload)
+		ctx, cancel := context.WithCancel(t.Context())
+		var running sync.WaitGroup
+		running.Go(func() { relay.Run(ctx) })
+		time.Sleep(time.Second / 2)
+		store.change(func() { store.other = []app.Claim{{ID: "other", Queue: "other", Healthy: true, Quick: true}} })
+		relay.Wake()
+		time.Sleep(2 * workPoll)
+		bursts.Lock()
+		if !slices.Equal(bursts.beside, []int{0}) {
+			t.Errorf("the other website started after %v ended bursts, want one start after 0", bursts.beside)
+		}
+		bursts.Unlock()
+		time.Sleep(10 * time.Second)
+		bursts.Lock()
+		slots := burstSlots * runtime.GOMAXPROCS(0)
+		if bursts.most < slots/2 || bursts.most > slots*7/8 || bursts.ended < 9*slots/2 {
+			t.Errorf("up to %d concurrent bursts of %d, %d ended, want a half or more, but not all, without pauses",
+				bursts.most, slots, bursts.ended)
+		}
+		bursts.Unlock()
+		cancel()
+		running.Wait()
+	})
 }
 
 // While a neighbour's attempts keep the process busy, deliveries stay in their queues, where websites take turns. When

@@ -52,7 +52,9 @@ func startWorker(
 	}
 	health.checks = append(health.checks, deliveries.Ready)
 	workload := func() workflows.Workload {
-		return workflows.Workload{Attempts: attempts.Working(), Bursts: bursts.InProgress()}
+		return workflows.Workload{
+			Attempts: attempts.Working(), Bursts: bursts.InProgress(), Websites: bursts.Websites(),
+		}
 	}
 	start := startersOf(config, db, deliveries, workload, metrics, log)
 	group.Go(func() error {

@@ -77,6 +77,28 @@ func TestQueuesTakeTurns(t *testing.T) {
 	}
 }
 
+// A full website gets no prompt deliveries. Its others do not wait, and neither do other websites.
+func TestFullQueueWaits(t *testing.T) {
+	t.Parallel()
+	for _, limit := range []int{0, 1_000} {
+		slow := healthy("slow", [Classes][]Delivery{First: deliveries(500, 9)})
+		slow.Healthy, slow.Quick, slow.Responses = false, false, 100
+		full := Queue{ID: "full", Window: Window{Start: noon, Limit: limit}, Subscriptions: []Subscription{
+			healthy("prompt", [Classes][]Delivery{First: deliveries(0, 9), Replay: deliveries(100, 9)}), slow,
+		}}
+		other := Queue{ID: "other", Subscriptions: []Subscription{
+			healthy("other", [Classes][]Delivery{First: deliveries(200, 9)}),
+		}}
+		limits := unbounded(64)
+		limits.Full = []string{"full"}
+		decision := Decide(noon, Facts{Queues: []Queue{full, other}}, limits)
+		want := map[app.SubscriptionID]int{"slow": 9, "other": 9}
+		if diff := gocmp.Diff(want, perSubscription(decision.Claims)); diff != "" || !decision.More {
+			t.Errorf("limit %d: got more %t, want true; claims by subscription (-want +got): %s", limit, decision.More, diff)
+		}
+	}
+}
+
 func TestSubscriptionsTakeTurnsUnlessScarce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
