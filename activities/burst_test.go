@@ -360,3 +360,49 @@ func TestFlightRecoversPanic(t *testing.T) {
 		t.Errorf("error %v, flights %v, want the panic and no flights", flight.err, f.byKey)
 	}
 }
+
+// Few workflows of deliveries that leave a burst start concurrently, and they wake up one after the other.
+func TestLeavingDeliveriesAreSpread(t *testing.T) {
+	t.Parallel()
+	const n = 32
+	held := newArrivals()
+	c := newCrowd(t, n, held.handle)
+	for i := range n {
+		id := c.in.Deliveries[i].DeliveryID
+		c.in.Deliveries[i].SubscriptionID = "whk_1"
+		c.queue.change(id, func(o *app.Outgoing) { o.SubscriptionID = "whk_1" })
+	}
+	var starting, most atomic.Int32
+	c.starts.hold = func() {
+		if now := starting.Add(1); now > most.Load() {
+			most.Store(now)
+		}
+		time.Sleep(time.Millisecond)
+		starting.Add(-1)
+	}
+	go func() {
+		for range n {
+			<-held.arrived
+		}
+		c.leave <- time.Time{}
+	}()
+	if got, err := c.DeliverBurst(t.Context(), c.in); err != nil || len(got.Others) != n {
+		t.Errorf("result %+v, %v, want %d that continue", got, err, n)
+	}
+	if most.Load() > int32(c.policy.Leaves) {
+		t.Errorf("%d concurrent starts, want at most %d", most.Load(), c.policy.Leaves)
+	}
+	wakes := map[time.Duration]bool{}
+	for _, claim := range c.starts.claims {
+		wakes[claim.NextRetryAt.Sub(eventAt.Add(time.Second+c.deliveries.policy.AttemptLimit()))] = true
+	}
+	for i := range n {
+		if at := time.Duration(i) * c.policy.WakeEvery; !wakes[at] {
+			t.Errorf("no workflow wakes %s after the first one", at)
+		}
+	}
+	close(held.release)
+	if err := c.Wait(t.Context()); err != nil {
+		t.Error(err)
+	}
+}

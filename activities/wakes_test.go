@@ -1,0 +1,56 @@
+package activities
+
+import (
+	"fmt"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// The workflows of a hanging receiver wake one after the other. Those of another website and of another webhook do not
+// wait for them.
+func TestWakesAreSpread(t *testing.T) {
+	t.Parallel()
+	w := newWakes(50 * time.Millisecond)
+	for i := range 3 {
+		want := eventAt.Add(time.Duration(i) * 50 * time.Millisecond)
+		if got := w.reserve("web_1", "whk_1", eventAt); !got.Equal(want) {
+			t.Errorf("workflow %d wakes at %s, want %s", i, got, want)
+		}
+	}
+	for _, other := range []struct {
+		queue        string
+		subscription app.SubscriptionID
+	}{{"web_1", "whk_2"}, {"web_2", "whk_3"}} {
+		if got := w.reserve(other.queue, other.subscription, eventAt); !got.Equal(eventAt) {
+			t.Errorf("%s waits for %s", other.subscription, got.Sub(eventAt))
+		}
+	}
+}
+
+// A website with many webhooks that hang takes half of the rate beside another website.
+func TestWakesAreSharedByWebsite(t *testing.T) {
+	t.Parallel()
+	w := newWakes(50 * time.Millisecond)
+	for range 10 {
+		for i := range 100 {
+			w.reserve("web_1", app.SubscriptionID(fmt.Sprint("whk_", i)), eventAt)
+		}
+	}
+	w.reserve("web_2", "whk_other", eventAt)
+	if got := w.reserve("web_2", "whk_other", eventAt).Sub(eventAt); got != 100*time.Millisecond {
+		t.Errorf("the second workflow of the other website waits for %s, want 100ms", got)
+	}
+}
+
+// Reservations that have passed are forgotten.
+func TestWakesForgetThePast(t *testing.T) {
+	t.Parallel()
+	w := newWakes(50 * time.Millisecond)
+	w.reserve("web_1", "whk_1", eventAt)
+	w.reserve("web_2", "whk_2", eventAt.Add(time.Minute))
+	if len(w.next) != 1 {
+		t.Errorf("reservations of %d websites, want 1", len(w.next))
+	}
+}
