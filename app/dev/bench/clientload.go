@@ -123,11 +123,7 @@ func (c clientLoad) start(ctx context.Context, b *bench, p program) (*stage, *ha
 
 // warmUp opens the connections of the clients and of the sender.
 func (c clientLoad) warmUp(ctx context.Context, s *stage, process *harness.Process) (processes, error) {
-	return s.warmUpWith(ctx, process, func() (int, error) {
-		n := max(c.events(s.b)/warmUpShare, clientConnections)
-		events, err := s.commitEach(ctx, s.tenants, n)
-		return deliveriesIn(events), err
-	})
+	return s.warmUpClients(ctx, process, c.events(s.b)/warmUpShare)
 }
 
 // startMinimal starts the minimal sender of package sender with the first webhook of each tenant. stop stops it and

@@ -51,7 +51,8 @@ func (f flood) run(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	s.tenants = others // the neighbour's arrivals have a separate record
-	if _, err := s.warmUp(ctx, worker, coldEvents); err != nil {
+	// The neighbour's work would delay new connections until they time out.
+	if _, err := s.warmUpClients(ctx, worker, coldEvents); err != nil {
 		return sample{}, err
 	}
 	clients := s.clients(ctx, float64(b.rate), others)

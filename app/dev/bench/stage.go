@@ -128,6 +128,14 @@ func (s *stage) warmUp(ctx context.Context, worker *harness.Process, n int) (pro
 	})
 }
 
+// warmUpClients is warmUp with clients that commit the events, at least one each, so that their connections are open.
+func (s *stage) warmUpClients(ctx context.Context, worker *harness.Process, n int) (processes, error) {
+	return s.warmUpWith(ctx, worker, func() (deliveries int, err error) {
+		events, err := s.commitEach(ctx, s.tenants, max(n, clientConnections))
+		return deliveriesIn(events), err
+	})
+}
+
 // warmUpWith is warmUp with a function that commits the events and returns the number of their deliveries.
 func (s *stage) warmUpWith(
 	ctx context.Context, worker *harness.Process, commit func() (deliveries int, err error),
