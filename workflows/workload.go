@@ -27,9 +27,9 @@ const (
 // room is the work that a process can take in addition to its workload.
 type room struct {
 	attempts, bursts int
-	// full lists the websites that must wait until their bursts end. A website may start bursts while more are free than
-	// it has in progress: one website gets half of them, two get a third each, and some are always free for others. A
-	// receiver that responds in just under a second, and thus counts as quick, would otherwise occupy all of them.
+	// full lists the websites that must wait until their bursts end. A website may start bursts while more are free
+	// than it has in progress: one website gets half of them, two get a third each, and some are always free for
+	// others. A receiver that responds in just under a second, and thus counts as quick, would otherwise occupy all.
 	full []string
 }
 

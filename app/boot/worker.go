@@ -75,7 +75,9 @@ func newWorkers(
 	config Config, db *persistence.DB, temporal client.Client, deliveries *workflows.Client,
 	attempts *activities.Deliveries, bursts *activities.Bursts, metrics prometheus.Registerer,
 ) *workflows.Workers {
-	retention := app.Retention{Bodies: config.DeadLetterRetention, Log: config.LogRetention, Audit: config.AuditRetention}
+	retention := app.Retention{
+		Bodies: config.DeadLetterRetention, Log: config.LogRetention, Audit: config.AuditRetention,
+	}
 	workers := workflows.NewWorkers(temporal, attempts, bursts,
 		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
 		activities.NewJobs(db, retention, time.Now),

@@ -20,7 +20,8 @@ var noon = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 func deliveries(first, n int) (queued []Delivery) {
 	for i := range n {
 		queued = append(queued, Delivery{
-			ID: app.DeliveryID(fmt.Sprint("dlv_", first+i)), Event: app.EventID(fmt.Sprintf("evt_%06d", first+i)), Due: noon,
+			ID:    app.DeliveryID(fmt.Sprint("dlv_", first+i)),
+			Event: app.EventID(fmt.Sprintf("evt_%06d", first+i)), Due: noon,
 		})
 	}
 	return queued
@@ -61,7 +62,8 @@ func TestQueuesTakeTurns(t *testing.T) {
 		many := Queue{ID: "many", Window: Window{Start: noon, Limit: limit}}
 		for i := range 50 {
 			id := app.SubscriptionID(fmt.Sprint("many", i))
-			many.Subscriptions = append(many.Subscriptions, healthy(id, [Classes][]Delivery{First: deliveries(100*i, 9)}))
+			queued := [Classes][]Delivery{First: deliveries(100*i, 9)}
+			many.Subscriptions = append(many.Subscriptions, healthy(id, queued))
 		}
 		one := Queue{ID: "one", Subscriptions: []Subscription{
 			healthy("one", [Classes][]Delivery{First: deliveries(9_000, 300)}),
@@ -94,7 +96,8 @@ func TestFullQueueWaits(t *testing.T) {
 		decision := Decide(noon, Facts{Queues: []Queue{full, other}}, limits)
 		want := map[app.SubscriptionID]int{"slow": 9, "other": 9}
 		if diff := gocmp.Diff(want, perSubscription(decision.Claims)); diff != "" || !decision.More {
-			t.Errorf("limit %d: got more %t, want true; claims by subscription (-want +got): %s", limit, decision.More, diff)
+			t.Errorf("limit %d: got more %t, want true; claims by subscription (-want +got): %s",
+				limit, decision.More, diff)
 		}
 	}
 }
@@ -260,7 +263,8 @@ func drawSubscription(t *rapid.T, id string) Subscription {
 		for i := range rapid.IntRange(0, s.Read).Draw(t, "queued") {
 			s.Queued[class] = append(s.Queued[class], Delivery{
 				ID:    app.DeliveryID(fmt.Sprint(id, "/", class, "/", i)),
-				Event: app.EventID(fmt.Sprintf("evt_%04d_%d", at, class)), Due: noon.Add(time.Duration(at) * time.Millisecond),
+				Event: app.EventID(fmt.Sprintf("evt_%04d_%d", at, class)),
+				Due:   noon.Add(time.Duration(at) * time.Millisecond),
 			})
 			at += rapid.IntRange(1, 9).Draw(t, "gap")
 		}
