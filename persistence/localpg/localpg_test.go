@@ -242,11 +242,12 @@ func TestInterruptedStartCanBeRepeated(t *testing.T) {
 	t.Parallel()
 	needPostgres(t)
 	o := Options{Dir: reachableDir(t)}
-	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
-	defer cancel()
-	if server, err := Start(ctx, o); err == nil {
+	ctx, cancel := context.WithCancel(t.Context())
+	interrupted := o
+	interrupted.Log = onNotice(func(string) { cancel() }) // at the first output of initdb
+	if server, err := Start(ctx, interrupted); err == nil {
 		stop(t, server)
-		t.Fatal("Start succeeded within 300 ms, want an interrupted start")
+		t.Fatal("interrupted Start: got no error, want one")
 	}
 	start(t, o)
 }
