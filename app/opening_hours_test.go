@@ -1,7 +1,6 @@
 package app
 
 import (
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -11,13 +10,13 @@ import (
 // openAt tells from the wall clock whether a store is open for a fulfillment type: the reference of nextOpen.
 func openAt(h Hours, of FulfillmentType, at time.Time) bool {
 	local := at.In(h.Zone)
-	minute := local.Hour()*60 + local.Minute()
+	now := ClockTime(local.Format("15:04")) // clock times sort as text
 	today := time.Date(local.Year(), local.Month(), local.Day(), 0, 0, 0, 0, time.UTC)
 	spans := 0
 	for _, day := range h.Opening[of] {
 		spans += len(day)
 	}
-	began := func(day time.Time, inSpan func(from, to int) bool) bool {
+	began := func(day time.Time, inSpan func(from, to ClockTime) bool) bool {
 		for _, c := range h.Closures {
 			from, _ := time.Parse(time.DateOnly, c.From)
 			to, _ := time.Parse(time.DateOnly, c.To)
@@ -26,16 +25,11 @@ func openAt(h Hours, of FulfillmentType, at time.Time) bool {
 			}
 		}
 		name := Weekday([]string{"sun", "mon", "tue", "wed", "thu", "fri", "sat"}[day.Weekday()])
-		return spans == 0 || slices.ContainsFunc(h.Opening[of][name], func(s OpeningSpan) bool {
-			var from, to, m int
-			fmt.Sscanf(string(s.From), "%d:%d", &from, &m)
-			from = from*60 + m
-			fmt.Sscanf(string(s.To), "%d:%d", &to, &m)
-			return inSpan(from, to*60+m)
-		})
+		return spans == 0 ||
+			slices.ContainsFunc(h.Opening[of][name], func(s OpeningSpan) bool { return inSpan(s.From, s.To) })
 	}
-	return began(today, func(from, to int) bool { return from <= minute && (minute < to || to <= from) }) ||
-		spans > 0 && began(today.AddDate(0, 0, -1), func(from, to int) bool { return to <= from && minute < to })
+	return began(today, func(from, to ClockTime) bool { return from <= now && (now < to || to <= from) }) ||
+		spans > 0 && began(today.AddDate(0, 0, -1), func(from, to ClockTime) bool { return to <= from && now < to })
 }
 
 // randomHours returns hours with spans of every form: short, all day, past midnight, touching, and at the times at
