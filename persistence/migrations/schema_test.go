@@ -105,7 +105,7 @@ WITH acl AS (
     SELECT oid, format('GRANT %s ON %s TO %s;', list, name, string_agg(grantee, ', ' ORDER BY grantee COLLATE "C"))
         AS text
     FROM privileges GROUP BY oid, name, list
-), grants AS (
+), grants AS MATERIALIZED ( -- computed once, not for each object
     SELECT oid, string_agg(E'\n' || text, '' ORDER BY text COLLATE "C") AS text FROM statements GROUP BY oid
 )`
 
