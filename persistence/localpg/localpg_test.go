@@ -55,7 +55,7 @@ func needPostgres(t *testing.T) {
 // reachableDir returns a directory that the user who runs PostgreSQL can reach.
 func reachableDir(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "localpg-test-*")
+	dir, err := os.MkdirTemp(TempDir(), "localpg-test-*")
 	if err != nil {
 		t.Fatal(err)
 	}

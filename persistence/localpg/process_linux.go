@@ -11,6 +11,17 @@ import (
 // it.
 func endWithParent(attributes *syscall.SysProcAttr) { attributes.Pdeathsig = syscall.SIGQUIT }
 
+// memory is a file system in memory.
+const memory = "/dev/shm"
+
+// hasMemory reports whether memory has 6 GB of space and lets programs run.
+func hasMemory() bool {
+	const noExec = 8
+	var found syscall.Statfs_t
+	err := syscall.Statfs(memory, &found)
+	return err == nil && found.Flags&noExec == 0 && found.Bavail*uint64(found.Bsize) > 6_000_000_000
+}
+
 // hasEnded reports whether a process has ended. It may be a zombie, whose parent has not collected its exit status.
 func hasEnded(pid int) bool {
 	stat, err := os.ReadFile(fmt.Sprintf("/proc/%d/stat", pid))
