@@ -169,9 +169,13 @@ func TestOpenState(t *testing.T) {
 		"a pause that has ended":   {opening: both, at: "2026-11-22 18:10", paused: "2026-11-22 18:10"},
 		"paused without hours":     {at: "2026-11-22 04:00", paused: "2026-11-22 05:00", want: "2026-11-22 05:00"},
 		"the night of the closure": {opening: both, closures: christmas, at: "2026-12-24 01:00"}, // began on the 23rd
-		"the first closed day":     {opening: both, closures: christmas, at: "2026-12-24 19:00", want: "2026-12-27 18:00"},
-		"the last closed night":    {opening: both, closures: christmas, at: "2026-12-27 01:00", want: "2026-12-27 18:00"},
-		"closed without hours":     {closures: christmas, at: "2026-12-24 00:00", want: "2026-12-27 00:00"},
+		"the first closed day": {
+			opening: both, closures: christmas, at: "2026-12-24 19:00", want: "2026-12-27 18:00",
+		},
+		"the last closed night": {
+			opening: both, closures: christmas, at: "2026-12-27 01:00", want: "2026-12-27 18:00",
+		},
+		"closed without hours": {closures: christmas, at: "2026-12-24 00:00", want: "2026-12-27 00:00"},
 		"closed for one type": {
 			opening: both, closures: []Closure{{From: "2026-11-22", To: "2026-11-22",
 				Types: []FulfillmentType{FulfillmentDelivery}}}, at: "2026-11-22 19:00", want: "2026-11-23 11:30",
@@ -180,7 +184,8 @@ func TestOpenState(t *testing.T) {
 			closures: []Closure{{From: "2026-01-01", To: "2027-12-31"}}, at: "2026-11-22 12:00", want: "-",
 		},
 		"closed for nearly a year": {
-			closures: []Closure{{From: "2026-11-22", To: "2027-11-22"}}, at: "2026-11-22 12:00", want: "2027-11-23 00:00",
+			closures: []Closure{{From: "2026-11-22", To: "2027-11-22"}},
+			at:       "2026-11-22 12:00", want: "2027-11-23 00:00",
 		},
 	} {
 		h := Hours{Zone: zone, Opening: c.opening, Closures: c.closures}
@@ -220,17 +225,29 @@ func TestOverlappingSpans(t *testing.T) {
 		week WeekHours
 		want []string
 	}{
-		"touching":              {WeekHours{"mon": {{"10:00", "12:00"}, {"12:00", "14:00"}}}, nil},
-		"whole days":            {WeekHours{"mon": {{"00:00", "24:00"}}, "tue": {{"00:00", "00:00"}}}, nil},
-		"around the clock":      {WeekHours{"sat": {{"10:00", "10:00"}}, "sun": {{"10:00", "10:00"}}}, nil},
-		"twice":                 {WeekHours{"mon": {{"10:00", "12:00"}, {"10:00", "12:00"}}}, []string{"mon[1]"}},
-		"unsorted":              {WeekHours{"mon": {{"11:00", "14:00"}, {"10:00", "12:00"}}}, []string{"mon[0]"}},
-		"contained":             {WeekHours{"mon": {{"10:00", "20:00"}, {"12:00", "13:00"}}}, []string{"mon[1]"}},
-		"past midnight":         {WeekHours{"mon": {{"22:00", "02:00"}}, "tue": {{"01:59", "03:00"}}}, []string{"tue[0]"}},
-		"up to the next one":    {WeekHours{"mon": {{"22:00", "02:00"}}, "tue": {{"02:00", "03:00"}}}, nil},
-		"from Saturday":         {WeekHours{"sat": {{"22:00", "02:00"}}, "sun": {{"01:00", "03:00"}}}, []string{"sun[0]"}},
-		"from Sunday to Monday": {WeekHours{"sun": {{"22:00", "02:00"}}, "mon": {{"00:00", "03:00"}}}, []string{"mon[0]"}},
-		"a day and a night":     {WeekHours{"fri": {{"10:00", "10:00"}}, "sat": {{"09:00", "12:00"}}}, []string{"sat[0]"}},
+		"touching":         {WeekHours{"mon": {{"10:00", "12:00"}, {"12:00", "14:00"}}}, nil},
+		"whole days":       {WeekHours{"mon": {{"00:00", "24:00"}}, "tue": {{"00:00", "00:00"}}}, nil},
+		"around the clock": {WeekHours{"sat": {{"10:00", "10:00"}}, "sun": {{"10:00", "10:00"}}}, nil},
+		"twice":            {WeekHours{"mon": {{"10:00", "12:00"}, {"10:00", "12:00"}}}, []string{"mon[1]"}},
+		"unsorted":         {WeekHours{"mon": {{"11:00", "14:00"}, {"10:00", "12:00"}}}, []string{"mon[0]"}},
+		"contained":        {WeekHours{"mon": {{"10:00", "20:00"}, {"12:00", "13:00"}}}, []string{"mon[1]"}},
+		"past midnight": {
+			WeekHours{"mon": {{"22:00", "02:00"}}, "tue": {{"01:59", "03:00"}}},
+			[]string{"tue[0]"},
+		},
+		"up to the next one": {WeekHours{"mon": {{"22:00", "02:00"}}, "tue": {{"02:00", "03:00"}}}, nil},
+		"from Saturday": {
+			WeekHours{"sat": {{"22:00", "02:00"}}, "sun": {{"01:00", "03:00"}}},
+			[]string{"sun[0]"},
+		},
+		"from Sunday to Monday": {
+			WeekHours{"sun": {{"22:00", "02:00"}}, "mon": {{"00:00", "03:00"}}},
+			[]string{"mon[0]"},
+		},
+		"a day and a night": {
+			WeekHours{"fri": {{"10:00", "10:00"}}, "sat": {{"09:00", "12:00"}}},
+			[]string{"sat[0]"},
+		},
 	} {
 		var got []string
 		for _, fault := range (OpeningHours{FulfillmentDineIn: c.week}).check() {

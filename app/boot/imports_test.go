@@ -37,7 +37,8 @@ var imports = map[string]struct{ may, because string }{
 	"persistence/migrations":        {"", "it contains SQL only"},
 	"persistence/localpg":           {"", "it runs any PostgreSQL"},
 	"persistence/persistencetest": {
-		"app persistence persistence/delivery persistence/identity persistence/pg persistence/localpg", "it is a test kit",
+		"app persistence persistence/delivery persistence/identity persistence/pg persistence/localpg",
+		"it is a test kit",
 	},
 	"api": {
 		"app app/filter app/otp persistence persistence/identity persistence/ordering api/dashboard",

@@ -58,9 +58,9 @@ func openHome(ctx context.Context, o Options, runAs *account) (*home, error) {
 	return h, nil
 }
 
-// TempDir returns the directory for temporary clusters and programs. It is in memory if TMPDIR is not set and the machine
-// has enough memory: a database has hundreds of files, so that most of the processor time to create and delete one is
-// that of a file system on a disk.
+// TempDir returns the directory for temporary clusters and programs. It is in memory if TMPDIR is not set and the
+// machine has enough memory: a database has hundreds of files, so that most of the processor time to create and delete
+// one is that of a file system on a disk.
 func TempDir() string {
 	if os.Getenv("TMPDIR") == "" && hasMemory() {
 		return memory
