@@ -130,6 +130,9 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.candidates",              // relay
 		"delivery.claim",                   // relay
 		"delivery.queueLine",               // a queue belongs to a website
+		"delivery.repairTurns",             // relay
+		"delivery.lostTurns",               // relay
+		"delivery.newTurnNotifier",         // reads no rows of tenants
 		"delivery.Overdue",                 // reconciliation
 		"delivery.ClaimJobs",               // relay
 		"delivery.FinishJobs",              // relay

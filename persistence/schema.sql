@@ -328,6 +328,10 @@ CREATE TABLE deliveries (
     schedule_base integer NOT NULL DEFAULT 0,
     replays integer NOT NULL DEFAULT 0,
     replay_id text,
+    resource text NOT NULL DEFAULT ''::text,
+    position bigint NOT NULL DEFAULT 0,
+    ordered boolean NOT NULL DEFAULT false,
+    held boolean NOT NULL DEFAULT false,
     generation integer NOT NULL DEFAULT 0,
     burst_id text,
     counted_in timestamp with time zone,
@@ -341,18 +345,24 @@ CREATE TABLE deliveries (
     ended_at timestamp with time zone,
     CONSTRAINT deliveries_pkey PRIMARY KEY (id),
     CONSTRAINT deliveries_event_id_subscription_id_key UNIQUE (event_id, subscription_id),
+    CONSTRAINT deliveries_check CHECK (((NOT ordered) OR (resource <> ''::text))),
+    CONSTRAINT deliveries_check1 CHECK (((NOT held) OR ordered)),
     CONSTRAINT deliveries_class_check CHECK (((class >= 0) AND (class <= 2))),
     CONSTRAINT deliveries_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'pending'::text, 'retrying'::text,
         'delivered'::text, 'dead_letter'::text, 'cancelled'::text])))
 );
-CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE (status =
-        'queued'::text);
+CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, "position", event_id) WHERE ((status =
+        'queued'::text) AND (NOT held));
+CREATE INDEX deliveries_held ON deliveries (queue, subscription_id, resource, class, "position") WHERE ((status =
+        'queued'::text) AND held);
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE ((status = 'pending'::text) AND (started_at IS NULL));
 CREATE INDEX deliveries_of_burst ON deliveries (burst_id) WHERE ((burst_id IS NOT NULL) AND (status = 'pending'::text));
 CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE (replay_id IS NOT NULL);
 CREATE INDEX deliveries_of_store ON deliveries (store_id, status, event_type, id) WHERE (status <> 'pending'::text);
 CREATE INDEX deliveries_of_subscription ON deliveries (subscription_id, status, event_type, id) INCLUDE (store_id) WHERE
         (status <> 'pending'::text);
+CREATE INDEX deliveries_ordered ON deliveries (subscription_id, resource) WHERE (ordered AND (status = ANY
+        (ARRAY['pending'::text, 'retrying'::text])));
 CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE (status = 'pending'::text);
 CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE ((replay_id IS NOT NULL) AND (status = ANY
         (ARRAY['queued'::text, 'pending'::text])));
@@ -364,6 +374,10 @@ ALTER TABLE deliveries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON deliveries TO comanda_system USING (true);
 CREATE POLICY one_store ON deliveries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
         true)));
+CREATE TRIGGER settle_changed AFTER UPDATE ON deliveries REFERENCING OLD TABLE AS before NEW TABLE AS after FOR EACH
+        STATEMENT WHEN ((pg_trigger_depth() = 0)) EXECUTE FUNCTION settle_changed();
+CREATE TRIGGER settle_queued AFTER INSERT ON deliveries REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE
+        FUNCTION settle_queued();
 GRANT DELETE, INSERT, SELECT, UPDATE ON deliveries TO comanda_app, comanda_system;
 
 CREATE TABLE event_heads (
@@ -1215,6 +1229,19 @@ CREATE POLICY one_store ON subscriptions TO comanda_app USING ((store_id = curre
         true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON subscriptions TO comanda_app, comanda_system;
 
+CREATE TABLE turns (
+    subscription_id text NOT NULL,
+    resource text NOT NULL,
+    store_id text NOT NULL,
+    queue text NOT NULL,
+    delivery_id text NOT NULL DEFAULT ''::text,
+    CONSTRAINT turns_pkey PRIMARY KEY (subscription_id, resource)
+);
+ALTER TABLE turns ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY every_store ON turns TO comanda_system USING (true);
+CREATE POLICY one_store ON turns TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+GRANT DELETE, INSERT, SELECT, UPDATE ON turns TO comanda_app, comanda_system;
+
 CREATE TABLE undispatched (
     queue text NOT NULL,
     store_id text NOT NULL,
@@ -1599,6 +1626,122 @@ CREATE FUNCTION selects(events text[], type text)
 AS $function$
     SELECT type = ANY (events) OR '*' = ANY (events)
 $function$;
+
+CREATE FUNCTION settle_changed()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    subscriptions text[];
+    resources     text[];
+BEGIN
+    SELECT array_agg(n.subscription_id), array_agg(n.resource) INTO subscriptions, resources
+    FROM after n JOIN before o USING (id)
+    WHERE n.ordered <> o.ordered OR n.ordered AND n.status <> o.status AND n.status <> 'pending'
+        AND CASE o.status WHEN 'pending' THEN n.status <> 'retrying'
+            WHEN 'queued' THEN NOT o.held OR n.status = 'retrying' ELSE true END;
+    IF subscriptions IS NOT NULL THEN
+        PERFORM settle_turns(subscriptions, resources);
+    END IF;
+    RETURN NULL;
+END $function$;
+
+CREATE FUNCTION settle_queued()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    subscriptions text[];
+    resources     text[];
+BEGIN
+    SELECT array_agg(subscription_id), array_agg(resource) INTO subscriptions, resources FROM added WHERE ordered;
+    IF subscriptions IS NOT NULL THEN
+        PERFORM settle_turns(subscriptions, resources);
+    END IF;
+    RETURN NULL;
+END $function$;
+
+CREATE FUNCTION settle_turns(subscriptions text[], resources text[])
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    released bigint := 0;
+    found    bigint;
+    changed  bigint;
+BEGIN
+    -- ON CONFLICT waits for a transaction that inserts or deletes the row, and locks it although WHERE is false. All
+    -- transactions lock turns in the same order. The next statement sees the deliveries that were committed before.
+    INSERT INTO turns AS t (subscription_id, resource, store_id, queue)
+    SELECT line.id, line.resource, s.store_id, store.queue
+    FROM (SELECT DISTINCT id, resource FROM unnest(subscriptions, resources) AS u (id, resource)) line
+        JOIN subscriptions s ON s.id = line.id
+        CROSS JOIN LATERAL (SELECT queue_of(st) AS queue FROM stores st WHERE st.id = s.store_id OFFSET 0) store
+    ORDER BY line.id, line.resource
+    ON CONFLICT (subscription_id, resource) DO UPDATE SET delivery_id = t.delivery_id WHERE false;
+    LOOP
+        WITH line AS MATERIALIZED (
+            SELECT t.subscription_id, t.resource, t.delivery_id AS holder, holder.id IS NOT NULL AS holder_waits,
+                next.id AS next, next.is_held
+            FROM (SELECT DISTINCT id, resource FROM unnest(subscriptions, resources) AS u (id, resource)) u
+                JOIN turns t ON t.subscription_id = u.id AND t.resource = u.resource
+                LEFT JOIN LATERAL (
+                    SELECT d.id, d.class, d.position FROM deliveries d
+                    WHERE d.id = t.delivery_id AND CASE d.status WHEN 'queued' THEN d.ordered AND NOT d.held END
+                ) holder ON true
+                LEFT JOIN LATERAL (
+                    SELECT c.id, c.is_held FROM (
+                        (SELECT d.id, false AS is_held, 0 AS place, 0 AS class, d.position FROM deliveries d
+                            WHERE d.subscription_id = t.subscription_id AND d.resource = t.resource AND d.ordered
+                                AND d.status IN ('pending', 'retrying')
+                            ORDER BY d.id <> t.delivery_id LIMIT 1)
+                        UNION ALL
+                        (SELECT id, true, 1, class, position FROM (
+                            -- The bound on a row of columns keeps the planner from other indexes.
+                            SELECT * FROM deliveries d WHERE d.status = 'queued' AND d.held
+                                AND (d.queue, d.subscription_id, d.resource)
+                                    >= (t.queue, t.subscription_id, t.resource)
+                            ORDER BY d.queue, d.subscription_id, d.resource, d.class, d.position LIMIT 1) d
+                            WHERE d.subscription_id = t.subscription_id AND d.resource = t.resource)
+                        UNION ALL
+                        (SELECT holder.id, false, 1, holder.class, holder.position WHERE holder.id IS NOT NULL)
+                    ) c ORDER BY c.place, c.class, c.position, c.is_held LIMIT 1
+                ) next ON true
+        ), demoted AS MATERIALIZED (
+            UPDATE deliveries d SET held = true FROM (
+                SELECT d.id FROM line CROSS JOIN LATERAL (
+                    SELECT d.id FROM deliveries d
+                    WHERE d.id = line.holder AND CASE d.status WHEN 'queued' THEN NOT d.held END
+                    FOR UPDATE SKIP LOCKED) d
+                WHERE line.holder_waits AND line.next <> line.holder
+            ) waiting WHERE d.id = waiting.id
+            RETURNING d.id
+        ), due AS MATERIALIZED (
+            SELECT next FROM line WHERE is_held AND (NOT holder_waits OR holder IN (SELECT id FROM demoted))
+        ), released AS MATERIALIZED (
+            -- Due from now on: the time for which it was held back is no overload.
+            UPDATE deliveries d SET held = false,
+                scheduled_for = greatest(d.scheduled_for, date_trunc('milliseconds', clock_timestamp()))
+            FROM (SELECT d.id FROM due CROSS JOIN LATERAL (
+                    SELECT d.id FROM deliveries d
+                    WHERE d.id = due.next AND CASE d.status WHEN 'queued' THEN d.held END FOR UPDATE) d
+            ) waiting WHERE d.id = waiting.id
+            RETURNING d.id
+        ), moved AS (
+            UPDATE turns t SET delivery_id = line.next FROM line
+            WHERE t.subscription_id = line.subscription_id AND t.resource = line.resource AND line.next <> line.holder
+                AND (NOT line.is_held OR line.next IN (SELECT id FROM released))
+        ), gone AS (
+            DELETE FROM turns t USING line
+            WHERE t.subscription_id = line.subscription_id AND t.resource = line.resource AND line.next IS NULL
+        )
+        SELECT (SELECT count(*) FROM due), (SELECT count(*) FROM released) INTO found, changed;
+        released := released + changed;
+        -- A delivery that was locked has ended since.
+        EXIT WHEN changed = found;
+    END LOOP;
+    RETURN released;
+END $function$;
 
 CREATE FUNCTION store_queue(store text)
  RETURNS text

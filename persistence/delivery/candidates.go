@@ -83,15 +83,16 @@ type candidateRow struct {
 	most, started, replays                  sql.NullInt64
 	pending, young, responses, prompt, read sql.NullInt64
 	scarce, cut, active, healthy, quick     sql.NullBool
-	classes, due                            []int64
-	ids, events                             []string
+	classes, positions, due                 []int64
+	ids, events, resources                  []string
 }
 
 func (f *factReader) row(rows *sql.Rows) error {
 	var r candidateRow
 	err := rows.Scan(&f.last, &f.visited, &f.opened, &r.queue, &r.most, &r.started, &r.replays, &r.scarce,
-		&r.subscription, &r.cut, &r.active, &r.healthy, &r.quick, &r.pending, &r.young, &r.responses, &r.prompt, &r.read,
-		pgdialect.Array(&r.classes), pgdialect.Array(&r.ids), pgdialect.Array(&r.events), pgdialect.Array(&r.due))
+		&r.subscription, &r.cut, &r.active, &r.healthy, &r.quick, &r.pending, &r.young, &r.responses, &r.prompt,
+		&r.read, pgdialect.Array(&r.classes), pgdialect.Array(&r.ids), pgdialect.Array(&r.events),
+		pgdialect.Array(&r.positions), pgdialect.Array(&r.resources), pgdialect.Array(&r.due))
 	if err != nil || !r.queue.Valid {
 		return err
 	}
@@ -128,7 +129,8 @@ func (r candidateRow) subscriptionFacts() schedule.Subscription {
 	}
 	for i, class := range r.classes {
 		s.Queued[class] = append(s.Queued[class], schedule.Delivery{
-			ID: app.DeliveryID(r.ids[i]), Event: app.EventID(r.events[i]), Due: time.UnixMicro(r.due[i]).UTC(),
+			ID: app.DeliveryID(r.ids[i]), Event: app.EventID(r.events[i]), Position: r.positions[i],
+			Resource: r.resources[i], Due: time.UnixMicro(r.due[i]).UTC(),
 		})
 	}
 	return s

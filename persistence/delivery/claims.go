@@ -152,7 +152,7 @@ func claimColumns(c *app.Claim) []any {
 // ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease, or before it died. It
 // claims a burst as a whole. A claim of a limited queue whose window has passed is queued again
 // instead; in a burst, it is counted in the current window. In the last second of a window it claims nothing, because
-// the deliveries would start in the next window.
+// the deliveries would start in the next window. It also repairs lost turns of resources.
 func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
 	startBefore := app.LastPlanStart(now, q.planWindow)
 	if !now.Before(startBefore) {
@@ -179,7 +179,10 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 		}
 		claims = append(claims, c)
 	}
-	return claims, pg.Classify(rows.Err())
+	if err := rows.Err(); err != nil {
+		return claims, pg.Classify(err)
+	}
+	return claims, pg.Classify(q.repairTurns(ctx, now))
 }
 
 // MarkStarted records that the workflows of these claims run, so that no relay starts them again. It

@@ -15,8 +15,8 @@ import (
 func (q *Queue) EndQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
 	limit int,
 ) (int, error) {
-	return q.endQueued(ctx, store, app.DeliveryDeadLetter, endQueuedToInactive, id, app.At(now).Time, app.ReasonInactive,
-		limit)
+	return q.endQueued(ctx, store, app.DeliveryDeadLetter, endQueuedToInactive, id, app.At(now).Time,
+		app.ReasonInactive, limit)
 }
 
 // endQueuedToInactive locks the subscription, so that it stays inactive until the batch is committed.
@@ -29,7 +29,7 @@ const endQueuedToInactive = `WITH inactive AS MATERIALIZED (
 		ORDER BY event_type, id LIMIT ?4 FOR UPDATE SKIP LOCKED
 	)
 	UPDATE deliveries d SET status = 'dead_letter', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
-	RETURNING d.event_id, d.event_type`
+	RETURNING d.event_id, d.event_type, d.ordered`
 
 // endReplaysToInactive enqueues the job that ends the queued deliveries of each of these subscriptions that is
 // inactive.

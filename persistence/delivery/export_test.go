@@ -76,7 +76,11 @@ func StatementsOfIndexes() map[string]Statement {
 		"deliveries_of_subscription":              {positional(endQueuedToInactive), 5},
 		"deliveries_strayed":                      {BacklogStatement, 2},
 		"deliveries_of_replay":                    {replayOutcomes, 2},
-		"deliveries_replaying":                    {"SELECT" + inProgress + " FROM replays r WHERE r.id = $1", 1},
+		"deliveries_held":                         {lostTurnsStatement, 6},
+		// Of the function settle_turns.
+		"deliveries_ordered": {`SELECT FROM deliveries WHERE subscription_id = $1 AND resource = $2 AND ordered
+			AND status IN ('pending', 'retrying')`, 2},
+		"deliveries_replaying": {"SELECT" + inProgress + " FROM replays r WHERE r.id = $1", 1},
 	}
 }
 

@@ -87,14 +87,14 @@ func (m *planModel) emit() {
 // replay queues some ended deliveries again.
 func (m *planModel) replay() {
 	m.exec(`UPDATE deliveries SET status = 'queued', class = 2, replays = replays + 1 WHERE id IN (
-		SELECT id FROM deliveries WHERE status = 'delivered' ORDER BY event_id, id LIMIT $1)`,
+		SELECT id FROM deliveries WHERE status = 'delivered' ORDER BY position, event_id, id LIMIT $1)`,
 		rapid.IntRange(1, 400).Draw(m.t, "replays"))
 }
 
 // waiting returns the events of the queued deliveries of a class, oldest first.
 func (m *planModel) waiting(class int) []app.EventID {
 	rows, err := m.db.System().DB.QueryContext(m.t.Context(),
-		"SELECT event_id FROM deliveries WHERE status = 'queued' AND class = $1 ORDER BY event_id", class)
+		"SELECT event_id FROM deliveries WHERE status = 'queued' AND class = $1 ORDER BY position, event_id", class)
 	if err != nil {
 		m.t.Fatal(err)
 	}
@@ -170,7 +170,9 @@ func (m *planModel) checkOldest(before [3][]app.EventID, claims []app.Claim) {
 		}
 	}
 	for class, started := range events {
-		slices.Sort(started)
+		slices.SortFunc(started, func(a, b app.EventID) int {
+			return slices.Index(before[class], a) - slices.Index(before[class], b)
+		})
 		if !slices.Equal(started, before[class][:len(started)]) {
 			m.t.Fatalf("class %d: got claims of events %v, want the oldest of %v", class, started, before[class])
 		}

@@ -53,6 +53,14 @@ type Policy struct {
 	// EventNotices limits the notifications of dispatched events: their pause and their timeout.
 	EventNotices GroupPolicy
 
+	// RepairTurns is the time between two searches for lost turns. TurnQueues and TurnResources are the maximum numbers
+	// of queues and of resources that one search reads. The next search continues after them.
+	RepairTurns               time.Duration
+	TurnQueues, TurnResources int
+
+	// TurnNotices limits the notifications of turns that are passed on: their pause and their timeout.
+	TurnNotices GroupPolicy
+
 	// A subscription counts as slow for SlowMemory after its last slow response, or until QuickStreak consecutive quick
 	// responses. An occasionally slow receiver does not alternate between the lanes. A receiver that was slow for a
 	// moment, or seemed slow because this machine was busy, is quick again within seconds.
@@ -104,10 +112,12 @@ func DefaultPolicy() Policy {
 		EstimatedPlaces: 20_000,
 		CheckEvery:      time.Minute,
 		// Loading delays an attempt, recording does not. Therefore recording has the longer pause.
-		Load:                 GroupPolicy{Size: 128, Lanes: 2, Pause: 15 * time.Millisecond, Timeout: 10 * time.Second},
-		Record:               GroupPolicy{Size: 128, Lanes: 2, Pause: 50 * time.Millisecond, Timeout: 10 * time.Second},
-		OrderNotices:         GroupPolicy{Pause: 250 * time.Millisecond, Timeout: 5 * time.Second},
-		EventNotices:         GroupPolicy{Pause: 50 * time.Millisecond, Timeout: 5 * time.Second},
+		Load:         GroupPolicy{Size: 128, Lanes: 2, Pause: 15 * time.Millisecond, Timeout: 10 * time.Second},
+		Record:       GroupPolicy{Size: 128, Lanes: 2, Pause: 50 * time.Millisecond, Timeout: 10 * time.Second},
+		OrderNotices: GroupPolicy{Pause: 250 * time.Millisecond, Timeout: 5 * time.Second},
+		EventNotices: GroupPolicy{Pause: 50 * time.Millisecond, Timeout: 5 * time.Second},
+		RepairTurns:  2 * time.Second, TurnQueues: 64, TurnResources: 4_096,
+		TurnNotices:          GroupPolicy{Pause: 5 * time.Millisecond, Timeout: 5 * time.Second},
 		SlowMemory:           time.Minute,
 		QuickStreak:          20,
 		WatchOverdue:         time.Hour,

@@ -46,6 +46,8 @@ type Queue struct {
 	recorder *grouper[app.MadeAttempt, bool]
 	orders   *pg.Coalescer[changedEvent]
 	events   *pg.Coalescer[app.StoreID]
+	passed   *pg.Coalescer[struct{}]
+	sweep    turnSweep
 }
 
 // New returns the queue of a database. Close it before the database.
@@ -68,6 +70,7 @@ func New(db *pg.DB, config Config) *Queue {
 	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
 	q.orders = newOrderNotifier(q.attempts, q.policy.OrderNotices)
 	q.events = newEventNotifier(q.dispatch, q.policy.EventNotices)
+	q.passed = newTurnNotifier(q.attempts, q.policy.TurnNotices)
 	return q
 }
 
@@ -79,4 +82,5 @@ func (q *Queue) Close() {
 	q.recorder.close()
 	q.orders.Close()
 	q.events.Close()
+	q.passed.Close()
 }

@@ -31,12 +31,14 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 	recorded := make([]bool, len(records))
 	var ended []app.DeliveryID
 	var changed []changedEvent
+	var passed bool
 	for rows.Next() {
 		var place int
-		var moved bool
-		if err := rows.Scan(&place, &moved); err != nil {
+		var moved, passes bool
+		if err := rows.Scan(&place, &moved, &passes); err != nil {
 			return nil, err
 		}
+		passed = passed || passes
 		recorded[place] = true
 		if out := records[place].Outgoing; moved {
 			changed = append(changed, changedEvent{out.EventID, out.StoreID, out.EventType})
@@ -51,6 +53,9 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 		return recorded, err
 	}
 	q.notifyOrders(changed...)
+	if passed {
+		q.turnPassed()
+	}
 	if len(ended) == 0 {
 		return recorded, nil
 	}
@@ -141,6 +146,7 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 ) error {
 	var event changedEvent
 	var ended int
+	var ordered bool
 	err := q.attempts.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		ended = 0
 		var from app.DeliveryStatus
@@ -160,9 +166,12 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 		}
 		// A separate statement sees the attempts that were committed before the delivery was locked.
 		return tx.Tx.QueryRowContext(ctx, endDelivery, id, status, reason, app.At(now).Time, app.ReasonDeleted,
-			from == app.DeliveryPending).Scan(&ended)
+			from == app.DeliveryPending).Scan(&ended, &ordered)
 	})
 	if err == nil && ended > 0 {
+		if ordered {
+			q.turnPassed()
+		}
 		q.ended(status, ended)
 		q.notifyOrders(event)
 	}
@@ -174,7 +183,7 @@ const endDelivery = `WITH d AS (
 			reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
 				SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL)
 					THEN $5 ELSE $3 END
-		WHERE id = $1 RETURNING id, class, queue, attempts, schedule_base, counted_in
+		WHERE id = $1 RETURNING id, class, queue, attempts, schedule_base, counted_in, ordered
 	), retrying AS (
 		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL
 		FROM d WHERE a.delivery_id = d.id AND a.status = 'retrying'
@@ -183,4 +192,4 @@ const endDelivery = `WITH d AS (
 			replays_started = w.replays_started - CASE WHEN d.class = 2 THEN 1 ELSE 0 END
 		FROM d WHERE $6 AND d.attempts = d.schedule_base AND w.queue = d.queue AND w.starts_at = d.counted_in
 	)
-	SELECT count(*) FROM d`
+	SELECT count(*), coalesce(bool_or(ordered), false) FROM d`

@@ -68,11 +68,19 @@ func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, r
 	}
 	var rows []deliveryRow
 	err := tx.NewRaw(`
-		UPDATE deliveries SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''),
+		WITH subscription AS MATERIALIZED (
+			-- The lock keeps the ordering of the subscriptions until the commit.
+			SELECT id, ordering = 'resource' OR ?3 <> '' AS is_ordered FROM subscriptions
+			WHERE id IN (SELECT subscription_id FROM deliveries WHERE store_id = ?0 AND id = ANY (?1::text[]))
+			ORDER BY id FOR SHARE
+		)
+		UPDATE deliveries d SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''),
 			class = 2, scheduled_for = ?2, schedule_base = attempts, burst_id = NULL, check_at = NULL,
-			lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL
-		WHERE store_id = ?0 AND id = ANY (?1::text[])
-		RETURNING id, subscription_id, event_id, event_type, status, reason, attempts, scheduled_for, created_at`,
+			lease_until = NULL, started_at = NULL, next_retry_at = NULL, ended_at = NULL,
+			ordered = s.is_ordered AND d.resource <> '', held = s.is_ordered AND d.resource <> ''
+		FROM subscription s WHERE d.store_id = ?0 AND d.id = ANY (?1::text[]) AND s.id = d.subscription_id
+		RETURNING d.id, d.subscription_id, d.event_id, d.event_type, d.status, d.reason, d.attempts, d.scheduled_for,
+			d.created_at`,
 		store, pgdialect.Array(ids), now, replay).Scan(ctx, &rows)
 	if err != nil {
 		return nil, err

@@ -22,7 +22,11 @@ func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.Store
 func (q *Queue) endQueued(ctx context.Context, store app.StoreID, status app.DeliveryStatus, statement string,
 	args ...any,
 ) (int, error) {
-	var rows []deliveryRow
+	var rows []struct {
+		EventID   app.EventID
+		EventType app.EventType
+		Ordered   bool
+	}
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		rows = nil
 		return tx.NewRaw(statement, append([]any{store}, args...)...).Scan(ctx, &rows)
@@ -30,6 +34,9 @@ func (q *Queue) endQueued(ctx context.Context, store app.StoreID, status app.Del
 	if err == nil && len(rows) > 0 {
 		q.ended(status, len(rows))
 		for _, d := range rows {
+			if d.Ordered {
+				q.turnPassed()
+			}
 			q.notifyOrders(changedEvent{d.EventID, store, d.EventType})
 		}
 	}
@@ -41,7 +48,7 @@ const cancelQueued = `WITH batch AS MATERIALIZED (
 		ORDER BY event_type, id LIMIT ?4 FOR UPDATE SKIP LOCKED
 	)
 	UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
-	RETURNING d.event_id, d.event_type`
+	RETURNING d.event_id, d.event_type, d.ordered`
 
 // OpenDeliveries returns deliveries of a subscription that may have an open workflow, at most limit,
 // in the order of their ids. The zero value of after is the start.

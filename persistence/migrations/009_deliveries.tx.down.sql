@@ -1,4 +1,5 @@
 DROP TABLE mails, jobs, replays, plan_windows;
 DROP FUNCTION plan_lock;
 DROP VIEW plan_queues;
-DROP TABLE attempts, deliveries;
+DROP TABLE attempts, turns, deliveries;
+DROP FUNCTION settle_turns, settle_queued, settle_changed;

@@ -19,6 +19,12 @@ CREATE TABLE deliveries (
     schedule_base   int NOT NULL DEFAULT 0,        -- attempts made before the current schedule began
     replays         int NOT NULL DEFAULT 0,
     replay_id       text,                          -- last bulk replay that queued the delivery
+    resource        text NOT NULL DEFAULT '',      -- subject of the event in the outbox
+    position        bigint NOT NULL DEFAULT 0,     -- of the event in its store, see event_log
+    ordered         boolean NOT NULL DEFAULT false -- takes turns with other ordered ones of its resource, see turns
+        CHECK (NOT ordered OR resource <> ''),
+    held            boolean NOT NULL DEFAULT false -- while queued: held back until its turn
+        CHECK (NOT held OR ordered),
     generation      int NOT NULL DEFAULT 0,        -- number of claims so far
     burst_id        text,                          -- burst that makes or made the first attempt
     counted_in      timestamptz,                   -- window that counts the claim; null = unlimited plan
@@ -41,7 +47,13 @@ CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE 
 -- Failed deliveries of a subscription that can still be delivered.
 CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE status IN ('retrying', 'dead_letter');
 -- For claims, which read the queues with waiting deliveries, their subscriptions, and the oldest events of each.
-CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, event_id) WHERE status = 'queued';
+CREATE INDEX deliveries_claimable ON deliveries (queue, subscription_id, class, position, event_id)
+    WHERE status = 'queued' AND NOT held;
+-- For the turns of resources: the next delivery that is held back, and those in progress.
+CREATE INDEX deliveries_held ON deliveries (queue, subscription_id, resource, class, position)
+    WHERE status = 'queued' AND held;
+CREATE INDEX deliveries_ordered ON deliveries (subscription_id, resource)
+    WHERE ordered AND status IN ('pending', 'retrying');
 -- Claims whose lease may have ended.
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE status = 'pending' AND started_at IS NULL;
 -- Unfinished deliveries of a burst whose relay or worker has crashed.
@@ -54,6 +66,135 @@ CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE replay
 CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE replay_id IS NOT NULL
     AND status IN ('queued', 'pending');
 CALL fence('deliveries', 'store_id');
+
+-- The turns of the resources with ordered deliveries. Of these, only the one that has the turn may be claimed or is in
+-- progress; the others are held back. A transaction that queues or ends one of them locks the row until its commit.
+CREATE TABLE turns (
+    subscription_id text NOT NULL,
+    resource        text NOT NULL,
+    store_id        text NOT NULL,
+    queue           text NOT NULL,            -- store_queue of its store
+    delivery_id     text NOT NULL DEFAULT '', -- that has the turn
+    PRIMARY KEY (subscription_id, resource)
+);
+CALL fence('turns', 'store_id');
+
+-- Gives the turns of resources to their deliveries, and returns the number of deliveries that are no longer held back.
+-- The turn belongs to a delivery in progress, else to the first delivery of the smallest position, else to the replay
+-- of the smallest position. A queued delivery that is being claimed or ended keeps the turn.
+CREATE FUNCTION settle_turns(subscriptions text[], resources text[]) RETURNS bigint LANGUAGE plpgsql AS $$
+DECLARE
+    released bigint := 0;
+    found    bigint;
+    changed  bigint;
+BEGIN
+    -- ON CONFLICT waits for a transaction that inserts or deletes the row, and locks it although WHERE is false. All
+    -- transactions lock turns in the same order. The next statement sees the deliveries that were committed before.
+    INSERT INTO turns AS t (subscription_id, resource, store_id, queue)
+    SELECT line.id, line.resource, s.store_id, store.queue
+    FROM (SELECT DISTINCT id, resource FROM unnest(subscriptions, resources) AS u (id, resource)) line
+        JOIN subscriptions s ON s.id = line.id
+        CROSS JOIN LATERAL (SELECT queue_of(st) AS queue FROM stores st WHERE st.id = s.store_id OFFSET 0) store
+    ORDER BY line.id, line.resource
+    ON CONFLICT (subscription_id, resource) DO UPDATE SET delivery_id = t.delivery_id WHERE false;
+    LOOP
+        WITH line AS MATERIALIZED (
+            SELECT t.subscription_id, t.resource, t.delivery_id AS holder, holder.id IS NOT NULL AS holder_waits,
+                next.id AS next, next.is_held
+            FROM (SELECT DISTINCT id, resource FROM unnest(subscriptions, resources) AS u (id, resource)) u
+                JOIN turns t ON t.subscription_id = u.id AND t.resource = u.resource
+                LEFT JOIN LATERAL (
+                    SELECT d.id, d.class, d.position FROM deliveries d
+                    WHERE d.id = t.delivery_id AND CASE d.status WHEN 'queued' THEN d.ordered AND NOT d.held END
+                ) holder ON true
+                LEFT JOIN LATERAL (
+                    SELECT c.id, c.is_held FROM (
+                        (SELECT d.id, false AS is_held, 0 AS place, 0 AS class, d.position FROM deliveries d
+                            WHERE d.subscription_id = t.subscription_id AND d.resource = t.resource AND d.ordered
+                                AND d.status IN ('pending', 'retrying')
+                            ORDER BY d.id <> t.delivery_id LIMIT 1)
+                        UNION ALL
+                        (SELECT id, true, 1, class, position FROM (
+                            -- The bound on a row of columns keeps the planner from other indexes.
+                            SELECT * FROM deliveries d WHERE d.status = 'queued' AND d.held
+                                AND (d.queue, d.subscription_id, d.resource)
+                                    >= (t.queue, t.subscription_id, t.resource)
+                            ORDER BY d.queue, d.subscription_id, d.resource, d.class, d.position LIMIT 1) d
+                            WHERE d.subscription_id = t.subscription_id AND d.resource = t.resource)
+                        UNION ALL
+                        (SELECT holder.id, false, 1, holder.class, holder.position WHERE holder.id IS NOT NULL)
+                    ) c ORDER BY c.place, c.class, c.position, c.is_held LIMIT 1
+                ) next ON true
+        ), demoted AS MATERIALIZED (
+            UPDATE deliveries d SET held = true FROM (
+                SELECT d.id FROM line CROSS JOIN LATERAL (
+                    SELECT d.id FROM deliveries d
+                    WHERE d.id = line.holder AND CASE d.status WHEN 'queued' THEN NOT d.held END
+                    FOR UPDATE SKIP LOCKED) d
+                WHERE line.holder_waits AND line.next <> line.holder
+            ) waiting WHERE d.id = waiting.id
+            RETURNING d.id
+        ), due AS MATERIALIZED (
+            SELECT next FROM line WHERE is_held AND (NOT holder_waits OR holder IN (SELECT id FROM demoted))
+        ), released AS MATERIALIZED (
+            -- Due from now on: the time for which it was held back is no overload.
+            UPDATE deliveries d SET held = false,
+                scheduled_for = greatest(d.scheduled_for, date_trunc('milliseconds', clock_timestamp()))
+            FROM (SELECT d.id FROM due CROSS JOIN LATERAL (
+                    SELECT d.id FROM deliveries d
+                    WHERE d.id = due.next AND CASE d.status WHEN 'queued' THEN d.held END FOR UPDATE) d
+            ) waiting WHERE d.id = waiting.id
+            RETURNING d.id
+        ), moved AS (
+            UPDATE turns t SET delivery_id = line.next FROM line
+            WHERE t.subscription_id = line.subscription_id AND t.resource = line.resource AND line.next <> line.holder
+                AND (NOT line.is_held OR line.next IN (SELECT id FROM released))
+        ), gone AS (
+            DELETE FROM turns t USING line
+            WHERE t.subscription_id = line.subscription_id AND t.resource = line.resource AND line.next IS NULL
+        )
+        SELECT (SELECT count(*) FROM due), (SELECT count(*) FROM released) INTO found, changed;
+        released := released + changed;
+        -- A delivery that was locked has ended since.
+        EXIT WHEN changed = found;
+    END LOOP;
+    RETURN released;
+END $$;
+
+-- Settles the turns of ordered deliveries that are queued.
+CREATE FUNCTION settle_queued() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    subscriptions text[];
+    resources     text[];
+BEGIN
+    SELECT array_agg(subscription_id), array_agg(resource) INTO subscriptions, resources FROM added WHERE ordered;
+    IF subscriptions IS NOT NULL THEN
+        PERFORM settle_turns(subscriptions, resources);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER settle_queued AFTER INSERT ON deliveries REFERENCING NEW TABLE AS added FOR EACH STATEMENT
+    EXECUTE FUNCTION settle_queued();
+
+-- Settles the turns of ordered deliveries that are queued or ended, or become ordered or unordered. The end of a
+-- delivery that is held back changes no turn: it would wait for a transaction that releases it.
+CREATE FUNCTION settle_changed() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    subscriptions text[];
+    resources     text[];
+BEGIN
+    SELECT array_agg(n.subscription_id), array_agg(n.resource) INTO subscriptions, resources
+    FROM after n JOIN before o USING (id)
+    WHERE n.ordered <> o.ordered OR n.ordered AND n.status <> o.status AND n.status <> 'pending'
+        AND CASE o.status WHEN 'pending' THEN n.status <> 'retrying'
+            WHEN 'queued' THEN NOT o.held OR n.status = 'retrying' ELSE true END;
+    IF subscriptions IS NOT NULL THEN
+        PERFORM settle_turns(subscriptions, resources);
+    END IF;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER settle_changed AFTER UPDATE ON deliveries REFERENCING OLD TABLE AS before NEW TABLE AS after
+    FOR EACH STATEMENT WHEN (pg_trigger_depth() = 0) EXECUTE FUNCTION settle_changed();
 
 -- The request and the response of each attempt. The attempt of a test has no delivery, and its event has no other
 -- attempts.

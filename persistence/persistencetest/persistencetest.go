@@ -127,7 +127,7 @@ func Policy() delivery.Policy {
 	policy := delivery.DefaultPolicy()
 	policy.Load.Pause, policy.Record.Pause = 0, 0
 	for _, group := range []*delivery.GroupPolicy{
-		&policy.Load, &policy.Record, &policy.OrderNotices, &policy.EventNotices,
+		&policy.Load, &policy.Record, &policy.OrderNotices, &policy.EventNotices, &policy.TurnNotices,
 	} {
 		group.Timeout = time.Minute
 	}

@@ -1,5 +1,5 @@
 -- Returns the size of the unfinished work of all stores: the time of the oldest event that is not dispatched, and the
--- numbers of queued, pending and retrying deliveries, dead letters and jobs.
+-- numbers of queued deliveries that are not held back, of pending and retrying deliveries, dead letters and jobs.
 --
 -- $1 limits each count.
 -- $2 limits the subscriptions with failed deliveries, and the stores with undispatched events, that are read.
@@ -23,7 +23,7 @@ WITH RECURSIVE waiting (queue, store_id, occurred_at) AS (
 )
 SELECT
 	(SELECT min(occurred_at) FROM (SELECT occurred_at FROM waiting LIMIT $2) w),
-	(SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'queued' LIMIT $1) d),
+	(SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'queued' AND NOT held LIMIT $1) d),
 	(SELECT count(*) FROM (SELECT FROM deliveries WHERE status = 'pending' LIMIT $1) d),
 	(SELECT count(*) FROM (SELECT FROM (SELECT subscription_id FROM strayed LIMIT $2) s, LATERAL (
 		SELECT FROM deliveries d

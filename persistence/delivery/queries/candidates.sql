@@ -1,6 +1,7 @@
 -- Reads the facts for one claim: queues with queued deliveries in turn, the windows of their plans, subscriptions of
--- these queues in turn with their health, and the oldest deliveries of each class. Limits bound the rows that it reads,
--- independent of the backlog. A queue whose plan allows no more starts is only visited. Package schedule decides.
+-- these queues in turn with their health, and the oldest deliveries of each class. It reads no delivery that is held
+-- back. Limits bound the rows that it reads, independent of the backlog. A queue whose plan allows no more starts is
+-- only visited. Package schedule decides.
 -- A bound on a row of columns keeps the planner from indexes of some of the columns: on a fresh table it regards all
 -- indexes as equal. Only lower bounds are used, with limits: an upper bound would not end a scan before its queue ends.
 --
@@ -21,11 +22,11 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
     SELECT d.queue, d.wrapped, v.n + 1, v.opened + CASE WHEN p.started >= p.most THEN 0 ELSE 1 END, p.*
     FROM visited v CROSS JOIN LATERAL (
         (SELECT queue, false AS wrapped FROM deliveries
-            WHERE status = 'queued' AND NOT v.wrapped AND queue > v.queue ORDER BY queue LIMIT 1)
+            WHERE status = 'queued' AND NOT held AND NOT v.wrapped AND queue > v.queue ORDER BY queue LIMIT 1)
         UNION ALL
         (SELECT queue, true FROM deliveries
-            WHERE status = 'queued' AND queue > CASE WHEN v.wrapped THEN v.queue ELSE '' END AND queue <= $1
-            ORDER BY queue LIMIT 1)
+            WHERE status = 'queued' AND NOT held AND queue > CASE WHEN v.wrapped THEN v.queue ELSE '' END
+                AND queue <= $1 ORDER BY queue LIMIT 1)
         LIMIT 1
     ) d CROSS JOIN LATERAL (
         SELECT plan.most, coalesce(w.started, 0) AS started, coalesce(w.replays_started, 0)
@@ -38,7 +39,8 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
 ), open AS MATERIALIZED (
     SELECT *, greatest(1, $4::int / count(*) OVER ()) AS subscriptions, coalesce($7::jsonb ->> queue, '') AS after,
         most IS NOT NULL AND (SELECT count(*) FROM (
-            SELECT FROM deliveries d WHERE d.status = 'queued' AND d.queue >= visited.queue AND d.queue <= visited.queue
+            SELECT FROM deliveries d
+            WHERE d.status = 'queued' AND NOT d.held AND d.queue >= visited.queue AND d.queue <= visited.queue
             ORDER BY d.queue LIMIT most - started + 1) d) > most - started AS scarce
     FROM visited WHERE n > 0 AND (most IS NULL OR started < most)
 ), listed AS MATERIALIZED (
@@ -47,12 +49,13 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
             SELECT q.after, false, 0
             UNION ALL
             SELECT d.subscription_id, d.wrapped, p.n + 1 FROM next p CROSS JOIN LATERAL (
-                (SELECT subscription_id, false AS wrapped FROM deliveries WHERE status = 'queued' AND NOT p.wrapped
-                    AND (queue, subscription_id) > (q.queue, p.subscription_id) AND queue <= q.queue
+                (SELECT subscription_id, false AS wrapped FROM deliveries
+                    WHERE status = 'queued' AND NOT held AND NOT p.wrapped
+                        AND (queue, subscription_id) > (q.queue, p.subscription_id) AND queue <= q.queue
                     ORDER BY queue, subscription_id LIMIT 1)
                 UNION ALL
                 (SELECT subscription_id, true FROM (
-                    SELECT queue, subscription_id FROM deliveries WHERE status = 'queued'
+                    SELECT queue, subscription_id FROM deliveries WHERE status = 'queued' AND NOT held
                         AND (queue, subscription_id) > (q.queue, CASE WHEN p.wrapped THEN p.subscription_id ELSE '' END)
                     ORDER BY queue, subscription_id LIMIT 1) d WHERE queue = q.queue AND subscription_id <= q.after)
                 LIMIT 1
@@ -76,7 +79,7 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
 )
 SELECT l.queue, l.n, l.opened, s.queue, s.most, s.started, s.replays_started, s.scarce, s.subscription_id, s.cut,
     s.active, s.healthy, s.quick, pending.n, pending.young, recent.n, recent.prompt, reach.n,
-    queued.classes, queued.ids, queued.events, queued.due
+    queued.classes, queued.ids, queued.events, queued.positions, queued.resources, queued.due
 FROM (SELECT queue, n, opened FROM visited ORDER BY n DESC LIMIT 1) l LEFT JOIN (known s
     CROSS JOIN LATERAL (
         SELECT count(*) AS n, count(*) FILTER (WHERE lease_until > $16) AS young FROM deliveries d
@@ -92,10 +95,12 @@ FROM (SELECT queue, n, opened FROM visited ORDER BY n DESC LIMIT 1) l LEFT JOIN 
         SELECT greatest(0, least(s.wanted, $12 + $13::bigint * recent.n - pending.n)) AS n OFFSET 0) reach
     CROSS JOIN LATERAL (
         SELECT array_agg(class) AS classes, array_agg(id) AS ids, array_agg(event_id) AS events,
+            array_agg(position) AS positions, array_agg(CASE WHEN ordered THEN resource ELSE '' END) AS resources,
             array_agg((extract(epoch FROM scheduled_for) * 1000000)::bigint) AS due
         FROM (SELECT d.* FROM generate_series(0, 2) AS c (n) CROSS JOIN LATERAL (
-            SELECT queue, subscription_id, class, id, event_id, scheduled_for FROM deliveries WHERE status = 'queued'
+            SELECT queue, subscription_id, class, id, event_id, scheduled_for, position, ordered, resource
+            FROM deliveries WHERE status = 'queued' AND NOT held
                 AND (queue, subscription_id, class) >= (s.queue, s.subscription_id, c.n)
-            ORDER BY queue, subscription_id, class, event_id LIMIT reach.n) d
+            ORDER BY queue, subscription_id, class, position, event_id LIMIT reach.n) d
             WHERE d.queue = s.queue AND d.subscription_id = s.subscription_id AND d.class = c.n) d
     ) queued) ON true

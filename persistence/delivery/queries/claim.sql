@@ -1,6 +1,6 @@
--- Makes deliveries pending under a lease, if they are still queued and their subscriptions are active, and returns them
--- with their positions in $3. A delivery that another transaction has locked is skipped. CASE keeps the planner from
--- indexes of queued deliveries: it would read all of them for each claim.
+-- Makes deliveries pending under a lease, if they are still queued and not held back, and their subscriptions are
+-- active, and returns them with their positions in $3. A delivery that another transaction has locked is skipped. CASE
+-- keeps the planner from indexes of queued deliveries: it would read all of them for each claim.
 --
 -- Starts of a limited queue are counted in its window. Its deliveries stay queued if another relay is claiming from the
 -- queue, or if the window has changed since it was read.
@@ -16,7 +16,7 @@ WITH locked AS MATERIALIZED (
     SELECT p.* FROM unnest($3::text[], $4::smallint[], $5::text[], $6::text[])
         WITH ORDINALITY AS p (id, class, limited, burst, position)
     CROSS JOIN LATERAL (
-        SELECT FROM deliveries d WHERE d.id = p.id AND CASE d.status WHEN 'queued' THEN d.class = p.class
+        SELECT FROM deliveries d WHERE d.id = p.id AND CASE d.status WHEN 'queued' THEN d.class = p.class AND NOT d.held
             AND (SELECT is_active AND deleted_at IS NULL FROM subscriptions WHERE id = d.subscription_id) END
         FOR UPDATE SKIP LOCKED
     ) d

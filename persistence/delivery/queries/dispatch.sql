@@ -14,6 +14,10 @@
 -- A store's first event for which a filter is not decided ends its events of this dispatch. The statement returns the
 -- undecided pairs of events and subscriptions.
 --
+-- The subscriptions are locked until the commit, so that their ordering does not change. A store with a subscription
+-- that another transaction is changing dispatches nothing. Ordered deliveries are inserted as held back, and the
+-- trigger of the table gives them their turns.
+--
 -- The table contains index entries of deleted rows until it is vacuumed. The statement passes those of a store once: it
 -- remembers the first event of each queue and of each store.
 WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
@@ -71,13 +75,16 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
 ), subscription AS MATERIALIZED (
     -- OFFSET 0 prevents the planner from reading the subscriptions of all stores.
     SELECT free.id AS store_id, s.* FROM free CROSS JOIN LATERAL (
-        SELECT id, events, version, filter IS NOT NULL AS is_filtered FROM subscriptions
-        WHERE store_id = free.id AND deleted_at IS NULL AND is_active OFFSET 0) s
+        SELECT id, events, version, filter IS NOT NULL AS is_filtered, ordering = 'resource' AS is_ordered
+        FROM subscriptions WHERE store_id = free.id AND deleted_at IS NULL AND is_active
+        OFFSET 0 FOR SHARE SKIP LOCKED) s
 ), waiting AS MATERIALIZED (
     SELECT free.id AS store_id, free.queue, free.share, u.* FROM free CROSS JOIN LATERAL (
         SELECT ctid AS place, number, event_id, type FROM undispatched
         WHERE queue = free.queue AND store_id = free.id AND number >= free.number
         ORDER BY number LIMIT free.share + 1) u
+    WHERE (SELECT count(*) FROM subscription s WHERE s.store_id = free.id)
+        = (SELECT count(*) FROM subscriptions s WHERE s.store_id = free.id AND s.deleted_at IS NULL AND s.is_active)
 ), kind AS MATERIALIZED (
     SELECT w.store_id, w.type, count(s.id) AS deliveries FROM (SELECT DISTINCT store_id, type FROM waiting) w
         LEFT JOIN subscription s ON s.store_id = w.store_id AND selects(s.events, w.type)
@@ -99,25 +106,13 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
 ), event AS MATERIALIZED (
     -- A row that another relay has deleted since this statement began is skipped.
     DELETE FROM undispatched WHERE ctid = ANY (ARRAY(SELECT place FROM sized WHERE fits AND is_decided))
-    RETURNING queue, store_id, number, event_id AS id, type, occurred_at
-), match AS (
-    SELECT event.*, s.id AS subscription_id, row_number() OVER (ORDER BY event.number, s.id) AS place
-    FROM event JOIN subscription s ON s.store_id = event.store_id AND selects(s.events, event.type)
-    WHERE NOT EXISTS (SELECT FROM filtered f
-        WHERE f.event_id = event.id AND f.subscription_id = s.id AND NOT f.matches)
-), delivery AS (
-    INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
-        queue, class)
-    SELECT 'dlv_' || uuidv7_hex($2, place), store_id, id, subscription_id, type, 'queued', occurred_at, $2, queue,
-        CASE WHEN type LIKE 'customer.%' THEN 1 ELSE 0 END
-    FROM match ORDER BY place
-    ON CONFLICT (event_id, subscription_id) DO NOTHING
-    RETURNING 1
+    RETURNING queue, store_id, number, event_id AS id, type, occurred_at,
+        (SELECT subject FROM outbox WHERE id = event_id) AS subject
 ), numbered AS MATERIALIZED (
     -- The position of an event is that of its time plus 0, or one more than the position before it. A clock that is
     -- ahead by more than a minute does not count.
     SELECT n.*, max(first - nth) OVER (PARTITION BY store_id ORDER BY nth) AS base FROM (
-        SELECT id, store_id, type, event_position(least(occurred_at, $2::timestamptz + interval '1 min')) AS first,
+        SELECT *, event_position(least(occurred_at, $2::timestamptz + interval '1 min')) AS first,
             row_number() OVER (PARTITION BY store_id ORDER BY number) AS nth
         FROM event) n
 ), head AS (
@@ -127,11 +122,25 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
     ON CONFLICT (store_id) DO UPDATE SET position = greatest(h.position + excluded.taken, excluded.position),
         previous = h.position, taken = excluded.taken
     RETURNING h.store_id, h.previous
-), placed AS (
-    INSERT INTO event_log (id, store_id, position, type)
-    SELECT n.id, n.store_id, greatest(h.previous, n.base) + n.nth, n.type FROM numbered n JOIN head h USING (store_id)
-    ORDER BY n.id
+), placed AS MATERIALIZED (
+    SELECT n.*, greatest(h.previous, n.base) + n.nth AS position FROM numbered n JOIN head h USING (store_id)
+), logged AS (
+    INSERT INTO event_log (id, store_id, position, type) SELECT id, store_id, position, type FROM placed ORDER BY id
     ON CONFLICT (id) DO NOTHING -- an event that was dispatched before
+), match AS (
+    SELECT p.*, s.id AS subscription_id, s.is_ordered AND p.subject <> '' AS is_ordered,
+        row_number() OVER (ORDER BY p.number, s.id) AS place
+    FROM placed p JOIN subscription s ON s.store_id = p.store_id AND selects(s.events, p.type)
+    WHERE NOT EXISTS (SELECT FROM filtered f
+        WHERE f.event_id = p.id AND f.subscription_id = s.id AND NOT f.matches)
+), delivery AS (
+    INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
+        queue, class, resource, position, ordered, held)
+    SELECT 'dlv_' || uuidv7_hex($2, place), store_id, id, subscription_id, type, 'queued', occurred_at, $2, queue,
+        CASE WHEN type LIKE 'customer.%' THEN 1 ELSE 0 END, subject, position, is_ordered, is_ordered
+    FROM match ORDER BY place
+    ON CONFLICT (event_id, subscription_id) DO NOTHING
+    RETURNING 1
 ), evaluate AS MATERIALIZED (
     SELECT s.queue, f.event_id, f.subscription_id, f.version FROM filtered f JOIN sized s USING (store_id, number)
     WHERE f.matches IS NULL AND s.fits ORDER BY f.number, f.subscription_id

@@ -1,6 +1,6 @@
 -- Returns the limit of a store's queue, the starts and the starts of replays in a window, the classes of the queued
--- deliveries, oldest first, as one digit each, and those of the given deliveries that are queued with their positions
--- in this line. No row means that the plan is unlimited.
+-- deliveries that are not held back, oldest first, as one digit each, and the given deliveries among them with their
+-- positions in this line. No row means that the plan is unlimited.
 --   $1 store   $2 start of the window   $3 deliveries   $4 limits of the plans by name; other plans are unlimited
 --   $5 maximum number of deliveries of the queue that are read in addition to $3
 WITH queue AS MATERIALIZED (
@@ -9,11 +9,13 @@ WITH queue AS MATERIALIZED (
         LEFT JOIN plan_windows w ON w.queue = q.queue AND w.starts_at = $2
     WHERE q.store_id = $1 AND p.most IS NOT NULL
 ), line AS MATERIALIZED (
-    SELECT d.class, given.id AS given, row_number() OVER (ORDER BY d.event_id, d.id) AS position
+    SELECT d.class, given.id AS given, row_number() OVER (ORDER BY d.position, d.event_id, d.id) AS position
     FROM queue CROSS JOIN LATERAL (
-        (SELECT id, class, event_id FROM deliveries WHERE status = 'queued' AND queue = queue.queue LIMIT $5)
+        (SELECT id, class, position, event_id FROM deliveries
+            WHERE status = 'queued' AND NOT held AND queue = queue.queue LIMIT $5)
         UNION
-        (SELECT id, class, event_id FROM deliveries WHERE id = ANY ($3) AND status = 'queued' AND queue = queue.queue)
+        (SELECT id, class, position, event_id FROM deliveries
+            WHERE id = ANY ($3) AND status = 'queued' AND NOT held AND queue = queue.queue)
     ) d LEFT JOIN unnest($3::text[]) AS given (id) ON given.id = d.id
 )
 SELECT queue.most, queue.started, queue.replays_started, l.classes, l.given, l.positions

@@ -1,5 +1,6 @@
 -- Records a batch of attempts, the new state of their deliveries and the health of their subscriptions. It returns the
--- place of each new record, and whether its delivery has the state of the record.
+-- place of each new record, whether its delivery has the state of the record, and whether the delivery has
+-- ended and may have passed on a turn.
 --
 -- $1 to $16, $19 and $20 are the columns of the attempts, one array each:
 --   $1 place in the batch, from 0
@@ -69,7 +70,7 @@ WITH r AS MATERIALIZED (
 				WHEN 'queued' THEN d.class <> 2
 				ELSE true END)
 	FROM fresh f WHERE d.id = f.delivery_id
-	RETURNING d.id, d.status = f.status AS moved
+	RETURNING d.id, d.status = f.status AS moved, d.ordered AND d.ended_at IS NOT NULL AS passes
 ), outcome AS (
 	SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
 		count(*) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failures,
@@ -106,4 +107,5 @@ WITH r AS MATERIALIZED (
 	SELECT 'job_' || uuidv7_hex(), c.store_id, store_queue(c.store_id), $21, c.subscription_id, false, o.at, o.at
 	FROM changing c JOIN outcome o USING (subscription_id) WHERE c.unwatched
 )
-SELECT f.place, coalesce(d.moved, false) FROM fresh f LEFT JOIN delivery d ON d.id = f.delivery_id
+SELECT f.place, coalesce(d.moved, false), coalesce(d.passes, false)
+FROM fresh f LEFT JOIN delivery d ON d.id = f.delivery_id

@@ -4,6 +4,7 @@
 package schedule
 
 import (
+	"cmp"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -58,13 +59,17 @@ func (s *Subscription) prompt() bool { return s.Healthy && s.Quick }
 
 // Delivery is a queued delivery.
 type Delivery struct {
-	ID    app.DeliveryID
-	Event app.EventID
-	Due   time.Time // earliest start
+	ID       app.DeliveryID
+	Event    app.EventID
+	Position int64     // of the event in its store
+	Resource string    // whose deliveries to the subscription start one at a time; "" = none
+	Due      time.Time // earliest start
 }
 
 // older orders deliveries by age. All rules about age use it.
-func older(a, b Delivery) int { return compare(a.Event, b.Event) }
+func older(a, b Delivery) int {
+	return cmp.Or(compare(a.Position, b.Position), compare(a.Event, b.Event))
+}
 
 // Limits bound the claims of one decision.
 type Limits struct {
@@ -101,7 +106,7 @@ func Decide(now time.Time, facts Facts, limits Limits) Decision {
 	}
 	waiting, waited := firstDeliveries(now, ready)
 	bursting := limits.bursting(waiting, waited)
-	batch := limits.batch(ready, bursting)
+	batch := oneOfResource(limits.batch(ready, bursting))
 	decision.Waited, decision.More = waited, decision.More || len(batch) < len(ready)
 	if bursting {
 		limits.groupBursts(batch)
