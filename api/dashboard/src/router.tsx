@@ -10,7 +10,7 @@ import { ordersSearch } from "@/pages/orders/search";
 import { paymentsSearch } from "@/pages/payments/search";
 import { productsSearch } from "@/pages/products/search";
 import { reservationsSearch } from "@/pages/reservations/search";
-import { deadLettersSearch, webhookSearch } from "@/pages/webhooks/search";
+import { deadLettersSearch, eventsSearch, webhookSearch } from "@/pages/webhooks/search";
 import { AccountProvider, useAccount } from "@/session/account";
 import { SessionProvider, useSessionState } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -149,6 +149,13 @@ const webhook = createRoute({
   component: lazyComponent(() => import("@/pages/webhooks/detail"), "WebhookPage"),
 });
 
+const events = createRoute({
+  getParentRoute: () => inside,
+  path: "/webhooks/events",
+  validateSearch: eventsSearch,
+  component: lazyComponent(() => import("@/pages/webhooks/event-list"), "EventsPage"),
+});
+
 const deadLetters = createRoute({
   getParentRoute: () => inside,
   path: "/dead-letters",
@@ -205,6 +212,9 @@ const routeTree = root.addChildren([
     page("/api-keys", () => import("@/pages/api-keys/page"), "APIKeysPage"),
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,
+    events,
+    page("/webhooks/events/$id", () => import("@/pages/webhooks/event"), "EventPage"),
+    page("/webhooks/deliveries/$id", () => import("@/pages/webhooks/delivery"), "DeliveryPage"),
     deadLetters,
     analytics,
     page("/store", () => import("@/pages/stores/page"), "StorePage"),

@@ -51,10 +51,14 @@ export async function collect<T>(rows: AsyncIterable<T>, max = Infinity): Promis
 /** Returns the header that makes a change fail if another user has changed the resource since this version was read. */
 export const ifMatch = ({ version }: { version: number }) => ({ "If-Match": `"${version}"` });
 
-/** Returns a function that looks up the error message for a member of the refused request, such as items[0].sku. */
+/** Returns the error message for a member of the refused request, such as items[0].sku, as the API wrote it. */
+export const messageAt = (error: unknown, path: string) =>
+  error instanceof ComandaError ? error.details.find((detail) => detail.path === path)?.message : undefined;
+
+/** Returns a function that looks up the error message for a member of the refused request, for people. */
 export const fieldErrors = (error: unknown) => (path: string) => {
-  const found = error instanceof ComandaError ? error.details.find((detail) => detail.path === path) : undefined;
-  return found && readable(found.message);
+  const found = messageAt(error, path);
+  return found && readable(found);
 };
 
 /** Returns an idempotency key: a POST that is repeated with the same key takes effect once. */

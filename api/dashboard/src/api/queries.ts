@@ -10,11 +10,20 @@ import {
 } from "@tanstack/react-query";
 import { useCallback } from "react";
 
-import { type ReplayRequest, type Span, spanStart } from "@/domain/webhooks";
+import { type EventType, type ReplayRequest, type Span, spanStart } from "@/domain/webhooks";
 
 import { api, collect, data } from "./client";
 import { keepUnchanged, readOpen } from "./open-orders";
-import { menuNames, menuOf, openOfCustomer, ownProduct, postReplay, reservationsOf, setUpParts } from "./requests";
+import {
+  filterRecent,
+  menuNames,
+  menuOf,
+  openOfCustomer,
+  ownProduct,
+  postReplay,
+  reservationsOf,
+  setUpParts,
+} from "./requests";
 
 type QueryOf<P extends keyof paths> = paths[P] extends { get: { parameters: { query?: infer Q } } }
   ? NonNullable<Q>
@@ -341,6 +350,25 @@ export const queries = {
         queryFn: () => postReplay({ ...request, dryRun: true }),
         staleTime: 0,
         gcTime: 0,
+      }),
+    /** The newest events of some types, and which of them match a filter. */
+    filterPreview: (filter: string, types: EventType[]) =>
+      queryOptions({
+        queryKey: ["webhooks", "filterPreview", filter, types],
+        queryFn: () => filterRecent(filter, types),
+        staleTime: Infinity,
+        gcTime: 0,
+      }),
+    /** The events of the store, newest first. */
+    events: (query: QueryOf<"/events">) =>
+      list(["webhooks", "events", query], (cursor) =>
+        api.GET("/events", { params: { query: { ...query, cursor, limit: 50 } } }),
+      ),
+    event: (id: string) =>
+      queryOptions({
+        queryKey: ["webhooks", "event", id],
+        queryFn: () => data(api.GET("/events/{id}", { params: { path: { id } } })),
+        refetchInterval: 5_000,
       }),
   },
 };

@@ -1,12 +1,14 @@
 // Requests that are more than one call of the API, or that several callers need.
 import { type components, paginate } from "@comanda/client";
 
+import type { FilteredEvent } from "@/domain/events";
 import { openStatuses } from "@/domain/orders";
 import type { MenuNames } from "@/domain/products";
 import { extendsBeyond, holdsSeats } from "@/domain/reservations";
-import type { ReplayRequest } from "@/domain/webhooks";
+import { type EventType, type ReplayRequest, namedEvents } from "@/domain/webhooks";
 
 import { api, collect, data } from "./client";
+import { TestWebhookFilterRequest } from "./limits";
 
 /** Reads a product with its own texts instead of those of a view. */
 export const ownProduct = (id: string) =>
@@ -79,3 +81,20 @@ export const postReplay = ({ webhookId, ...body }: ReplayRequest, idempotencyKey
         }),
   );
 };
+
+/** The number of events for which filterRecent evaluates a filter. The API tests at most as many. */
+export const recentEvents = TestWebhookFilterRequest.eventIds.maxItems;
+
+/** Evaluates a filter for the newest events of some types. */
+export async function filterRecent(filter: string, types: EventType[]): Promise<FilteredEvent[]> {
+  const query = { type: namedEvents(types), limit: recentEvents };
+  const events = await data(api.GET("/events", { params: { query } }));
+  if (events.length === 0) return [];
+  const eventIds = events.map(({ id }) => id);
+  const { results } = await data(api.POST("/webhooks/filter-test", { body: { filter, eventIds } }));
+  const of = new Map(results.map((result) => [result.eventId, result]));
+  return events.flatMap((event) => {
+    const result = of.get(event.id);
+    return result ? [{ event, matches: result.matches, error: result.error }] : [];
+  });
+}

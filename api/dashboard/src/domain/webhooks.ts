@@ -5,9 +5,28 @@ export type Webhook = components["schemas"]["Webhook"];
 export type EventType = components["schemas"]["CreateWebhookRequest"]["events"][number];
 /** The selection of all event types, which stands alone. */
 export const allEvents: EventType = "*";
+/** Returns the event types of a selection by name: none for all of them. */
+export const namedEvents = (events: EventType[]) =>
+  events.filter((type): type is Exclude<EventType, "*"> => type !== allEvents);
 /** Describes the selected event types of a webhook in a few words. */
 export const eventsLabel = (events: EventType[]) =>
   events.includes(allEvents) ? "all event types" : events.length === 1 ? events[0]! : `${events.length} event types`;
+export type Ordering = Webhook["ordering"];
+/** The orders of a webhook's deliveries, each with the advice for its receiver. */
+export const orderings: Record<Ordering, { label: string; advice: string }> = {
+  none: {
+    label: "As soon as possible",
+    advice:
+      "Events can arrive out of order: let your server ignore an event whose X-Webhook-Position is lower than the " +
+      "highest one of its X-Webhook-Resource.",
+  },
+  resource: {
+    label: "One at a time for each order, customer, product and reservation",
+    advice:
+      "Choose this if your server applies events as they arrive. An event that it rejects delays the later events of " +
+      "the same order until its last retry, for hours.",
+  },
+};
 export type Attempt = components["schemas"]["Attempt"];
 /** An event type of an attempt, including test.ping. */
 export type AnyEventType = Attempt["eventType"];

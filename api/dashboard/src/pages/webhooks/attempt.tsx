@@ -1,24 +1,21 @@
-import { useMutation, useQuery } from "@tanstack/react-query";
-import { ExternalLink } from "lucide-react";
+import { useQuery } from "@tanstack/react-query";
+import { Link } from "@tanstack/react-router";
 import type { ReactNode } from "react";
 
-import { api, data } from "@/api/client";
-import { useInvalidate, queries } from "@/api/queries";
-import type { Attempt, Delivery } from "@/domain/webhooks";
-import { Button } from "@/ui/button";
+import { queries } from "@/api/queries";
 import { cn } from "@/ui/cn";
 import { CopyButton } from "@/ui/copy";
 import { Countdown, formatMs } from "@/ui/duration";
 import { Time } from "@/ui/format";
+import { link } from "@/ui/link";
 import { Failure, QueryState } from "@/ui/page";
 import { Sheet } from "@/ui/dialog";
 import { CodeBlock, pretty } from "@/ui/text";
-import { useToast, useErrorToast } from "@/ui/toast";
 
 import { curlOf } from "./curl";
+import { DeliveryActions } from "./delivery-actions";
 import { OrderLink } from "./order-link";
 import { EventAttempts } from "./event-attempts";
-import { ReplayButton } from "./replay-button";
 import { StatusBadge } from "./status";
 
 /** The details of an attempt: its request, its response and the next retry. */
@@ -60,7 +57,13 @@ export function AttemptSheet({ webhookId, id, onClose }: { webhookId: string; id
             <dd className="tabular-nums">{formatMs(shown.responseTimeMs)}</dd>
             <dt>Event</dt>
             <dd>
-              <code className="text-xs break-all">{shown.eventId}</code>
+              {shown.deliveryId ? (
+                <Link to="/webhooks/events/$id" params={{ id: shown.eventId }} className={link}>
+                  <code className="text-xs break-all">{shown.eventId}</code>
+                </Link>
+              ) : (
+                <code className="text-xs break-all">{shown.eventId}</code>
+              )}
             </dd>
             {shown.orderId && (
               <>
@@ -151,55 +154,4 @@ function Body({ text, label }: { text: string | null; label: string }) {
   if (text === "") return <p className="text-sm text-muted-foreground">The body is empty.</p>;
   // A signature is that of the bytes, so the button copies the text as it was sent.
   return <CodeBlock text={pretty(text)} copy={text} label={label} />;
-}
-
-/** The statuses in which a delivery can be replayed. */
-const finished: Delivery["status"][] = ["delivered", "dead_letter", "cancelled"];
-
-/** Returns the result of a retry for people. */
-const retryResult = (made: Attempt) =>
-  made.status === "delivered"
-    ? `Attempt ${made.attemptNumber} delivered: HTTP ${made.statusCode}`
-    : `Attempt ${made.attemptNumber} failed: ${made.error || `HTTP ${made.statusCode}`}`;
-
-/** Returns a mutation that makes the next attempt of a retrying delivery now. */
-export function useRetry() {
-  const invalidate = useInvalidate();
-  const toast = useToast();
-  const showError = useErrorToast();
-  return useMutation({
-    mutationFn: (id: string) => data(api.POST("/deliveries/{id}/retry", { params: { path: { id } } })),
-    onSuccess: (made) => toast(retryResult(made), { error: made.status !== "delivered" }),
-    onError: showError,
-    onSettled: () => invalidate("webhooks"),
-  });
-}
-
-function DeliveryActions({ delivery }: { delivery: Delivery }) {
-  const retry = useRetry();
-  const webhook = useQuery(queries.webhooks.one(delivery.webhookId));
-  return (
-    <div className="flex flex-wrap items-center gap-2">
-      {retry.data && (
-        <p role="status" className="w-full text-sm">
-          {retryResult(retry.data)}.
-        </p>
-      )}
-      {delivery.status === "retrying" && (
-        <Button size="small" busy={retry.isPending} onClick={() => retry.mutate(delivery.id)}>
-          Retry now
-        </Button>
-      )}
-      {finished.includes(delivery.status) && (
-        <ReplayButton deliveryId={delivery.id} off={webhook.data?.isActive === false} />
-      )}
-      {delivery.workflowUrl && (
-        <Button asChild variant="outline" size="small">
-          <a href={delivery.workflowUrl} target="_blank" rel="noreferrer">
-            <ExternalLink aria-hidden /> Open in Temporal
-          </a>
-        </Button>
-      )}
-    </div>
-  );
 }

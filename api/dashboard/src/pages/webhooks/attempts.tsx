@@ -12,7 +12,7 @@ import { Time } from "@/ui/format";
 import { link } from "@/ui/link";
 import { Card, Columns, Empty, QueryState, Table } from "@/ui/page";
 
-import { useRetry } from "./attempt";
+import { useRetry } from "./delivery-actions";
 import { byEvent } from "./groups";
 import { attemptStatuses } from "./names";
 import { OrderLink } from "./order-link";

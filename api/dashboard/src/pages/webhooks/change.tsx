@@ -5,18 +5,13 @@ import { useState } from "react";
 
 import { api, data, fieldErrors, ifMatch } from "@/api/client";
 import { useInvalidate, queries } from "@/api/queries";
-import type { EventType, Webhook } from "@/domain/webhooks";
+import type { Webhook } from "@/domain/webhooks";
 import { FormDialog, SecretDialog } from "@/ui/dialog";
 import { SelectField } from "@/ui/field";
 import { useToast } from "@/ui/toast";
 
-import { DescriptionField } from "./description-field";
-import { EventPicker } from "./events";
-import { type HeaderRow, headersOf, repeatedHeader } from "./headers";
-import { ReplaceHeaders } from "./headers-field";
 import { generatedSecret } from "./secret";
 import { OwnSecret, NewSecret } from "./secret-field";
-import { URLField } from "./url-field";
 
 type Props = { webhook: Webhook; onClose: () => void };
 
@@ -28,53 +23,6 @@ export function useChange(webhook: Webhook) {
       data(api.PATCH("/webhooks/{id}", { params: { path: { id: webhook.id }, header: ifMatch(webhook) }, body })),
     onSettled: () => invalidate("webhooks"),
   });
-}
-
-export function EditDialog({ webhook: latest, onClose }: Props) {
-  const [webhook] = useState(latest); // the edited version: If-Match must not follow a refetch
-  const toast = useToast();
-  const change = useChange(webhook);
-  const [events, setEvents] = useState(webhook.events as EventType[]);
-  const [headers, setHeaders] = useState<HeaderRow[] | null>(null);
-  const repeated = repeatedHeader(headers ?? []);
-  function submit(form: FormData) {
-    const url = String(form.get("url")).trim();
-    const description = String(form.get("description")).trim();
-    change.mutate(
-      { url, description, events, ...(headers && { headers: headersOf(headers) }) },
-      {
-        onSuccess: () => {
-          toast("Webhook saved");
-          onClose();
-        },
-      },
-    );
-  }
-  const fieldError = fieldErrors(change.error);
-  return (
-    <FormDialog
-      wide
-      onClose={onClose}
-      title="Edit webhook"
-      description="A new URL applies to all further attempts. New event types apply to future events only."
-      mutation={change}
-      onSubmit={submit}
-      submitLabel="Save"
-      disabled={events.length === 0 || repeated !== undefined}
-    >
-      <URLField defaultValue={webhook.url} error={fieldError("url")} />
-      <DescriptionField defaultValue={webhook.description} error={fieldError("description")} />
-      <EventPicker chosen={events} onChange={setEvents} error={fieldError("events")} />
-      <ReplaceHeaders
-        names={webhook.headerNames}
-        rows={headers}
-        onChange={setHeaders}
-        error={(path) =>
-          path === "headers" && repeated !== undefined ? `${repeated} is there twice.` : fieldError(path)
-        }
-      />
-    </FormDialog>
-  );
 }
 
 const hour = 3600;

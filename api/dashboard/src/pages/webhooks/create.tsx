@@ -2,19 +2,21 @@ import { useMutation } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useState } from "react";
 
-import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
+import { api, data, fieldErrors, messageAt, newIdempotencyKey } from "@/api/client";
 import { useInvalidate } from "@/api/queries";
-import type { EventType } from "@/domain/webhooks";
+import type { EventType, Ordering } from "@/domain/webhooks";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
 
 import { DescriptionField } from "./description-field";
 import { EventPicker } from "./events";
+import { FilterField } from "./filter-field";
 import { type HeaderRow, headersOf, repeatedHeader } from "./headers";
 import { HeadersField } from "./headers-field";
 import { generatedSecret } from "./secret";
 import { OwnSecret, NewSecret } from "./secret-field";
 import { TestResult, useTest } from "./ping";
+import { OrderingField } from "./ordering-field";
 import { URLField } from "./url-field";
 
 /** Creates a webhook, then shows its secret and offers a test. */
@@ -24,13 +26,15 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [{ secret, own }, setSecret] = useState(generatedSecret);
   const [events, setEvents] = useState<EventType[]>([]);
+  const [filter, setFilter] = useState("");
+  const [ordering, setOrdering] = useState<Ordering>("none");
   const [headers, setHeaders] = useState<HeaderRow[]>([]);
   const repeated = repeatedHeader(headers);
   const create = useMutation({
     mutationFn: (texts: { url: string; description: string }) =>
       data(
         api.POST("/webhooks", {
-          body: { ...texts, events, secret, headers: headersOf(headers) },
+          body: { ...texts, events, filter: filter.trim() || undefined, ordering, secret, headers: headersOf(headers) },
           params: { header: { "Idempotency-Key": idempotencyKey } },
         }),
       ),
@@ -84,6 +88,8 @@ export function CreateDialog({ onClose }: { onClose: () => void }) {
       />
       <DescriptionField error={fieldError("description")} />
       <EventPicker chosen={events} onChange={setEvents} error={fieldError("events")} />
+      <FilterField filter={filter} onChange={setFilter} events={events} error={messageAt(create.error, "filter")} />
+      <OrderingField ordering={ordering} onChange={setOrdering} error={fieldError("ordering")} />
       <HeadersField
         rows={headers}
         onChange={setHeaders}

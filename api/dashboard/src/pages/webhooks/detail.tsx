@@ -12,12 +12,13 @@ import { useNow } from "@/ui/now";
 import { Card, Empty, Failure, Loading, PageHeader } from "@/ui/page";
 import { useToast, useErrorToast } from "@/ui/toast";
 import { queries } from "@/api/queries";
-import { type Webhook, spans } from "@/domain/webhooks";
+import { type Webhook, orderings, spans } from "@/domain/webhooks";
 import { inlineLink } from "@/ui/link";
 
 import { AttemptSheet } from "./attempt";
 import { Attempts } from "./attempts";
-import { DeleteDialog, EditDialog, RotateDialog, TurnOffDialog, useChange } from "./change";
+import { DeleteDialog, RotateDialog, TurnOffDialog, useChange } from "./change";
+import { EditDialog } from "./edit";
 import { failingDay, healthOf } from "./health";
 import { ReplayDialog, Replays } from "./replay";
 import { useWebhookSearch } from "./use-webhook-search";
@@ -211,6 +212,8 @@ function Details({ webhook, onOpen }: { webhook: Webhook; onOpen: (open: Open) =
             </span>
           )}
         </dd>
+        <dt>Order of deliveries</dt>
+        <dd>{orderings[webhook.ordering].label}</dd>
         <dt>Headers</dt>
         <dd className="flex flex-wrap gap-1.5">
           {webhook.headerNames.length === 0 && "none"}

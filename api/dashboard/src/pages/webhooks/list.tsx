@@ -25,7 +25,14 @@ export function WebhooksPage() {
       <PageHeader
         title="Webhooks"
         about="A webhook sends the events of this store to your server, with retries."
-        actions={create}
+        actions={
+          <>
+            <Button asChild variant="outline">
+              <Link to="/webhooks/events">Events</Link>
+            </Button>
+            {create}
+          </>
+        }
       />
       <QueryState query={webhooks} />
       {all?.length === 0 && (

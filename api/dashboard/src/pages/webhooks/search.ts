@@ -47,3 +47,8 @@ export const deadLettersSearch = (search: Record<string, unknown>): DeadLettersS
   webhookId: stringOf(search, "webhookId"),
   reason: stringOf(search, "reason"),
 });
+
+/** The search parameters of the events page. */
+export type EventsSearch = { type?: string };
+
+export const eventsSearch = (search: Record<string, unknown>): EventsSearch => ({ type: stringOf(search, "type") });

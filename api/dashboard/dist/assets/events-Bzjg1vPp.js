@@ -1,0 +1,1 @@
+function e({type:e,body:t}){if(!e.startsWith(`order.`)||t===null)return;let{data:n}=t;return n}function t(e){let t=e.indexOf(`/`);return{kind:e.slice(0,t),id:e.slice(t+1)}}export{t as n,e as t};

@@ -1,4 +1,0 @@
-import{J as e,et as t,ut as n}from"./index-CbrfhSB8.js";import{Jt as r}from"./account-Bhj2SpX4.js";var i=r(),a={google:`Google`,apple:`Apple`,facebook:`Facebook`};function o(e,t){let n={};for(let r of Object.keys(a)){let i=[...new Set(String(t.get(r)).split(/[\s,]+/).filter(Boolean))];[...i].sort().join(`
-`)!==[...e[r]].sort().join(`
-`)&&(n[r]=i)}return n}var s=({social:r,readOnly:o,error:s})=>(0,i.jsx)(i.Fragment,{children:Object.entries(a).map(([a,c])=>(0,i.jsx)(e,{label:`${c} client ids`,hint:`One per line, at most ${n[a].maxItems}. Without ids, the provider is off.`,error:s(`social.${a}`)??r[a].concat(``).map((e,t)=>s(`social.${a}[${t}]`)).find(Boolean),children:e=>(0,i.jsx)(t,{...e,name:a,rows:3,spellCheck:!1,readOnly:o,defaultValue:r[a].join(`
-`)})},a))});export{a as n,o as r,s as t};
