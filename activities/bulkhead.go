@@ -11,12 +11,19 @@ import (
 type Lane string
 
 const (
-	LaneFast Lane = "fast" // thousands of slots: first attempts and retries of quick receivers
-	LaneSlow Lane = "slow" // a few hundred slots: all other attempts
+	LaneFast Lane = "fast" // FastSlots: first attempts and retries of quick receivers
+	LaneSlow Lane = "slow" // SlowSlots: all other attempts
+)
+
+// Slots of the lanes in one worker process.
+const (
+	FastSlots = 4000
+	SlowSlots = 200
 )
 
 // BulkheadPolicy limits the concurrent attempts of one subscription on one worker, so that a hanging receiver cannot
-// occupy all slots of a lane.
+// occupy all slots of a lane. A website with many hanging receivers cannot either: it gets a slot only while more slots
+// are free than it occupies.
 type BulkheadPolicy struct {
 	Fast int // places in the fast lane
 	Slow int // places in the slow lane
@@ -37,18 +44,28 @@ func (p BulkheadPolicy) places(lane Lane) int {
 	return p.Slow
 }
 
-// occupancy is the use of one lane by one subscription.
+// slots returns the number of slots of a lane.
+func (l Lane) slots() int {
+	if l == LaneFast {
+		return FastSlots
+	}
+	return SlowSlots
+}
+
+// occupancy is the use of one lane by one subscription, or by one website.
 type occupancy struct {
 	inFlight int
 	typical  time.Duration // moving average of the time for which an attempt holds its place
 	turn     time.Time     // time at which the next refused attempt should try again
 }
 
-// admit decides whether another attempt may start and returns the new occupancy. An attempt refused by the slow lane
-// gets a wait behind all attempts refused before, at the pace at which places become free. A queue then causes one
-// wake-up per attempt instead of one every few seconds.
-func (o occupancy) admit(p BulkheadPolicy, lane Lane, now time.Time) (_ occupancy, admitted bool, wait time.Duration) {
-	if o.inFlight < p.places(lane) {
+// admit decides whether another attempt may start beside fewer than places, and returns the new occupancy. An attempt
+// refused by the slow lane gets a wait behind all attempts refused before, at the pace at which places become free. A
+// queue then causes one wake-up per attempt instead of one every few seconds.
+func (o occupancy) admit(
+	p BulkheadPolicy, lane Lane, places int, now time.Time,
+) (_ occupancy, admitted bool, wait time.Duration) {
+	if o.inFlight < places {
 		o.inFlight++
 		return o, true, 0
 	}
@@ -59,7 +76,7 @@ func (o occupancy) admit(p BulkheadPolicy, lane Lane, now time.Time) (_ occupanc
 		o.turn = earliest
 	}
 	wait = o.turn.Sub(now)
-	pace := o.typical / time.Duration(p.Slow)
+	pace := o.typical / time.Duration(max(o.inFlight, 1))
 	if wait >= p.MaxWait {
 		pace = min(pace, p.WakeEvery)
 	}
@@ -82,45 +99,65 @@ type bulkhead struct {
 	now     func() time.Time
 
 	mu    sync.Mutex
-	lanes map[laneOf]occupancy // only subscriptions with running attempts
+	lanes map[laneOf]occupancy // only subscriptions and websites with running attempts
+	total map[Lane]int         // running attempts
 }
 
+// laneOf identifies the use of a lane by a subscription, or by a website.
 type laneOf struct {
-	subscription app.SubscriptionID
+	website      string
+	subscription app.SubscriptionID // "" = all of the website
 	lane         Lane
 }
 
 func newBulkhead(policy BulkheadPolicy, typical time.Duration, now func() time.Time) *bulkhead {
-	return &bulkhead{policy: policy, typical: typical, now: now, lanes: map[laneOf]occupancy{}}
+	return &bulkhead{
+		policy: policy, typical: typical, now: now, lanes: map[laneOf]occupancy{}, total: map[Lane]int{},
+	}
 }
 
-// enter takes a place and returns the function that releases it. If no place is free, it returns nil and the time to
-// wait, which is 0 in the fast lane.
-func (b *bulkhead) enter(subscription app.SubscriptionID, lane Lane) (leave func(), wait time.Duration) {
+// enter takes a place of a subscription and of its website, and returns the function that releases them. If no place is
+// free, it returns nil and the time to wait, which is 0 in the fast lane.
+func (b *bulkhead) enter(
+	website string, subscription app.SubscriptionID, lane Lane,
+) (leave func(), wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	key, now := laneOf{subscription, lane}, b.now()
-	held, ok := b.lanes[key]
-	if !ok {
-		held.typical = b.typical
-	}
-	held, admitted, wait := held.admit(b.policy, lane, now)
-	b.lanes[key] = held
+	own, all, now := laneOf{website, subscription, lane}, laneOf{website, "", lane}, b.now()
+	next, admitted, wait := b.occupancy(own).admit(b.policy, lane, b.policy.places(lane), now)
 	if !admitted {
+		b.lanes[own] = next
 		return nil, wait
 	}
-	return func() { b.leave(key, now) }, 0
+	nextOfAll, admitted, wait := b.occupancy(all).admit(b.policy, lane, max(lane.slots()-b.total[lane], 1), now)
+	if b.lanes[all] = nextOfAll; !admitted {
+		return nil, wait
+	}
+	b.lanes[own] = next
+	b.total[lane]++
+	return func() {
+		b.mu.Lock()
+		defer b.mu.Unlock()
+		b.total[lane]--
+		b.leave(own, b.now().Sub(now))
+		b.leave(all, b.now().Sub(now))
+	}, 0
 }
 
-// leave releases a place that was taken at entered. If no attempt remains, it forgets the computed waits, because the
-// receiver is faster than they assumed.
-func (b *bulkhead) leave(key laneOf, entered time.Time) {
-	b.mu.Lock()
-	defer b.mu.Unlock()
-	held := b.lanes[key].leave(b.now().Sub(entered))
-	if held.inFlight == 0 {
+func (b *bulkhead) occupancy(key laneOf) occupancy {
+	if held, ok := b.lanes[key]; ok {
+		return held
+	}
+	return occupancy{typical: b.typical}
+}
+
+// leave releases a place that was held for the given time. If no attempt remains, it forgets the computed waits,
+// because the receiver is faster than they assumed.
+func (b *bulkhead) leave(key laneOf, held time.Duration) {
+	occupied := b.lanes[key].leave(held)
+	if occupied.inFlight == 0 {
 		delete(b.lanes, key)
 		return
 	}
-	b.lanes[key] = held
+	b.lanes[key] = occupied
 }

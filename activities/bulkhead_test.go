@@ -1,7 +1,9 @@
 package activities
 
 import (
+	"fmt"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -42,7 +44,7 @@ func TestAdmit(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			before := occupancy{inFlight: test.inFlight, typical: typical, turn: test.turn}
-			after, admitted, wait := before.admit(testPolicy, test.lane, eventAt)
+			after, admitted, wait := before.admit(testPolicy, test.lane, testPolicy.places(test.lane), eventAt)
 			want := before
 			want.turn = test.next
 			if test.admitted {
@@ -65,7 +67,7 @@ func TestAdmitSpacesWaits(t *testing.T) {
 	var last time.Duration
 	for i := range 100_000 {
 		var wait time.Duration
-		queue, _, wait = queue.admit(policy, LaneSlow, eventAt)
+		queue, _, wait = queue.admit(policy, LaneSlow, policy.Slow, eventAt)
 		if i == 0 && wait != policy.MinWait || i > 0 && wait < last+policy.WakeEvery {
 			t.Fatalf("wait of attempt %d: %s, previous wait %s, want at least %s more", i, wait, last, policy.WakeEvery)
 		}
@@ -94,7 +96,7 @@ func TestBulkheadUnderLoad(t *testing.T) {
 	var attempts sync.WaitGroup
 	for range 200 {
 		attempts.Go(func() {
-			leave, wait := b.enter("whk_1", LaneSlow)
+			leave, wait := b.enter("web_1", "whk_1", LaneSlow)
 			if leave == nil {
 				if wait < testPolicy.MinWait {
 					t.Errorf("wait %s, want at least %s", wait, testPolicy.MinWait)
@@ -113,6 +115,48 @@ func TestBulkheadUnderLoad(t *testing.T) {
 	if most.Load() != 0 || entered.Load() == 0 || len(b.lanes) != 0 {
 		t.Errorf("%d in flight, %d entered, lanes %v, want 0 in flight and no lanes",
 			most.Load(), entered.Load(), b.lanes)
+	}
+}
+
+// A website with many hanging receivers occupies at most half of the slots of a lane, beside another one a third. An
+// attempt of a website without any is always admitted. Refused attempts wake up at the pace of the website.
+func TestWebsiteLeavesSlotsToOthers(t *testing.T) {
+	t.Parallel()
+	policy := DefaultDeliveryPolicy(10 * time.Second).Bulkhead
+	b := newBulkhead(policy, 10*time.Second, func() time.Time { return eventAt })
+	occupy := func(website string) (entered int, leave func()) {
+		for i := range SlowSlots {
+			left, _ := b.enter(website, app.SubscriptionID(fmt.Sprint(website, i%100)), LaneSlow)
+			if left != nil {
+				entered, leave = entered+1, left
+			}
+		}
+		return entered, leave
+	}
+	first, leave := occupy("first")
+	second, _ := occupy("second")
+	if first != SlowSlots/2 || second != SlowSlots/4 {
+		t.Errorf("%d and %d attempts of the busy websites, want 100 and 50", first, second)
+	}
+	if left, _ := b.enter("quiet", "whk_quiet", LaneSlow); left == nil {
+		t.Error("the attempt of the quiet website is refused")
+	}
+	var waits []time.Duration
+	for i := range 3 {
+		_, wait := b.enter("third", app.SubscriptionID(fmt.Sprint("whk_", i)), LaneSlow)
+		waits = append(waits, wait)
+	}
+	if want := []time.Duration{0, 0, 0}; !slices.Equal(waits, want) {
+		t.Errorf("waits of a third website %v, want none", waits)
+	}
+	_, wait := b.enter("first", "whk_new", LaneSlow)
+	_, next := b.enter("first", "whk_newer", LaneSlow)
+	if pace := next - wait; wait < policy.MinWait || pace != 10*time.Second/100 {
+		t.Errorf("waits %s and %s, want at least %s and 100ms more", wait, next, policy.MinWait)
+	}
+	leave()
+	if b.total[LaneSlow] != first+second+3 || b.lanes[laneOf{"first", "", LaneSlow}].inFlight != first-1 {
+		t.Errorf("%d attempts after one has ended, want %d", b.total[LaneSlow], first+second+3)
 	}
 }
 

@@ -226,6 +226,7 @@ func (r *burstRun) attempt(ctx context.Context, place int, outgoing *app.Outgoin
 	}
 	in := DeliverInput{
 		DeliveryID: r.in.Deliveries[place].DeliveryID, Attempt: firstAttempt, RetryIn: r.in.RetryIn, Lane: LaneFast,
+		Queue: r.in.Deliveries[place].Queue,
 	}
 	return r.deliveries.deliverLoaded(ctx, in, *outgoing, flight)
 }
@@ -243,7 +244,7 @@ func (r *burstRun) settle(ctx context.Context, place int) (_ settled, ok bool) {
 		s.err = flight.err
 		return s, true
 	case flight.Outcome == OutcomeBusy:
-		s.reason = "the webhook has too many attempts in progress"
+		s.reason = "the webhook or its website has too many attempts in progress"
 	case flight.Outcome != OutcomeFailed:
 		return s, true
 	case flight.status == app.AttemptDeadLetter:

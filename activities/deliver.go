@@ -77,6 +77,7 @@ type DeliverInput struct {
 	Attempt    int            `json:"attempt"` // from 1; continues across replays
 	RetryIn    time.Duration  `json:"retryIn"` // delay of the next attempt if this one fails; 0 = no next attempt
 	Lane       Lane           `json:"lane"`
+	Queue      string         `json:"queue"` // the website, or the sandbox twin
 }
 
 // Outcome is the outcome of one call of [Deliveries.Deliver].
@@ -87,7 +88,9 @@ const (
 	OutcomeFailed     Outcome = "failed"
 	OutcomeDeadLetter Outcome = "dead_letter" // no attempt: the subscription is inactive or the body was erased
 	OutcomeCancelled  Outcome = "cancelled"   // no attempt: the delivery was cancelled or its subscription deleted
-	OutcomeBusy       Outcome = "busy"        // no attempt: the subscription has too many running attempts in this lane
+	// OutcomeBusy means that no attempt was made: the subscription, or its website, has too many running attempts in
+	// this lane.
+	OutcomeBusy Outcome = "busy"
 )
 
 // DeliverResult is the result of an attempt for the workflow and its history.
@@ -165,7 +168,7 @@ func (d *Deliveries) deliverLoaded(
 	case outgoing.Unreadable:
 		return attempted{}, d.unreadable(outgoing)
 	}
-	leave, wait := d.bulkhead.enter(outgoing.SubscriptionID, in.Lane)
+	leave, wait := d.bulkhead.enter(in.Queue, outgoing.SubscriptionID, in.Lane)
 	if leave == nil {
 		d.metrics.refused.WithLabelValues(string(in.Lane)).Inc()
 		return attempted{DeliverResult: DeliverResult{Outcome: OutcomeBusy, Wait: wait}}, nil

@@ -20,8 +20,8 @@ func DefaultDeliveryPolicy(timeout time.Duration) DeliveryPolicy {
 	return DeliveryPolicy{
 		Timeout: timeout, Load: 2 * time.Second, Record: 3 * time.Second,
 		Bulkhead: BulkheadPolicy{
-			Fast:    800, // of 4,000 slots; as many as a relay starts for a quick receiver
-			Slow:    20,  // of 200 slots; nine hanging receivers cannot fill the lane
+			Fast:    800, // as many as a relay starts for a quick receiver
+			Slow:    20,  // a tenth of the slots
 			MinWait: 3 * time.Second,
 			MaxWait: 5 * time.Minute,
 			// A wake-up takes 5 to 10 ms of processor time, so a queue takes at most a fifth of a processor. Within

@@ -42,7 +42,7 @@ func (d *delivery) awaitFreeLane(ctx workflow.Context, wait time.Duration) error
 	wait = max(wait, minBusyWait)
 	again := workflow.Now(ctx).Add(wait)
 	d.state.NextRetry = &again
-	const reason = " waits: the webhook has too many attempts in progress; next try at "
+	const reason = " waits: the webhook or its website has too many attempts in progress; next try at "
 	workflow.SetCurrentDetails(ctx, d.nextName()+reason+clock(again))
 	if err := d.sleep(ctx, wait, d.nextName()+": the webhook is busy"); err != nil {
 		return err
@@ -64,6 +64,7 @@ func (d *delivery) attempt(ctx workflow.Context) (result activities.DeliverResul
 	delay, _ := d.in.Policy.Schedule.Delay(d.place + 1)
 	in := activities.DeliverInput{
 		DeliveryID: d.in.DeliveryID, Attempt: d.state.Attempts + 1, RetryIn: delay, Lane: activities.LaneSlow,
+		Queue: d.in.Queue,
 	}
 	retry := &temporal.RetryPolicy{InitialInterval: time.Second, BackoffCoefficient: 2, MaximumInterval: time.Minute}
 	if d.fast {

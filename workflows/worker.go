@@ -15,12 +15,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Slots of the fast lane, the slow lane, bursts, jobs, mails and deadlines in one worker process. A hanging receiver
-// occupies a slot for the whole duration of an attempt. Therefore, the slow lane is limited, and further attempts wait
-// in Temporal. Jobs and mails have separate slots, so that they do not wait for receivers.
+// Slots of bursts, jobs, mails and deadlines in one worker process. Those of the fast and the slow lane are in package
+// activities. A hanging receiver occupies a slot for the whole duration of an attempt. Therefore, the slow lane is
+// limited, and further attempts wait in Temporal. Jobs and mails have separate slots, so that they do not wait for
+// receivers.
 const (
-	fastSlots  = 4000
-	slowSlots  = 200
 	burstSlots = 24 // for each processor, of up to 32 attempts
 	jobSlots   = 20
 	mailSlots  = 10
@@ -48,10 +47,10 @@ func NewWorkers(
 ) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
 	w := &Workers{
-		fast:   worker.New(temporal, TaskQueue, localOptions(fastSlots, stopTimeout)),
+		fast:   worker.New(temporal, TaskQueue, localOptions(activities.FastSlots, stopTimeout)),
 		bursts: worker.New(temporal, BurstTaskQueue, localOptions(burstSlots*runtime.GOMAXPROCS(0), stopTimeout)),
 		slow: worker.New(temporal, SlowTaskQueue, worker.Options{
-			MaxConcurrentActivityExecutionSize: slowSlots,
+			MaxConcurrentActivityExecutionSize: activities.SlowSlots,
 			MaxConcurrentActivityTaskPollers:   pollers,
 			WorkerStopTimeout:                  stopTimeout,
 			DisableWorkflowWorker:              true,
