@@ -36,10 +36,12 @@ type hook struct {
 }
 
 type received struct {
-	at   time.Time
-	id   string
-	body string
-	flaw error // reason for which a receiver would reject the request; nil = none
+	at       time.Time
+	id       string
+	position string // X-Webhook-Position
+	resource string // X-Webhook-Resource
+	body     string
+	flaw     error // reason for which a receiver would reject the request; nil = none
 }
 
 // newHook starts a receiver. If respond is nil, it responds with 204.
@@ -72,7 +74,10 @@ func newHook(t *testing.T, respond func(n int, w http.ResponseWriter, r *http.Re
 // ServeHTTP verifies and records a request and responds to it.
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
-	one := received{at: time.Now(), id: r.Header.Get("X-Webhook-Id"), body: string(body), flaw: err}
+	one := received{
+		at: time.Now(), id: r.Header.Get("X-Webhook-Id"), position: r.Header.Get("X-Webhook-Position"),
+		resource: r.Header.Get("X-Webhook-Resource"), body: string(body), flaw: err,
+	}
 	if err == nil {
 		one.flaw = verify(r, body, one.at, h.signedWith())
 	}
