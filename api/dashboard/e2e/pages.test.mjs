@@ -99,6 +99,9 @@ before(async () => {
     customer: [`/customers/${customer.id}`, /Ada Lovelace/],
     webhook: [`/webhooks/${shop.id}`, /204/],
     "webhook-attempt": [`/webhooks/${till.id}?attempt=${attempt.id}`, /^Attempt 2 of order.completed/, 2],
+    events: ["/webhooks/events", "Events"],
+    event: [`/webhooks/events/${attempt.eventId}`, "order.completed"],
+    delivery: [`/webhooks/deliveries/${attempt.deliveryId}`, "Delivery of order.completed"],
     security: ["/security", "Security"],
     "accept-invite": ["/accept-invite#0123456789abcdef", "Accept invitation"],
   });

@@ -63,8 +63,9 @@ export function FilterField({ filter, onChange, events, error: refusal }: Props)
         </>
       )}
       {form === "conditions" && !conditions && (
-        <div className="flex flex-wrap items-center gap-3 rounded-md border p-3 text-sm">
-          <p className="min-w-48 flex-1">The conditions cannot show the present expression. It stays as it is.</p>
+        <div className="grid justify-items-start gap-3 rounded-md border p-3 text-sm">
+          <p>The conditions cannot show the present expression. It stays as it is.</p>
+          <code className="text-xs break-words">{filter}</code>
           <Button variant="outline" size="small" onClick={() => onChange("")}>
             Discard expression
           </Button>

@@ -70,7 +70,9 @@ const Results = ({ results }: { results: FilteredEvent[] }) => (
   <ul aria-label="Newest events" className="max-h-64 divide-y overflow-y-auto rounded-md border text-sm">
     {results.map(({ event, matches, error }) => (
       <li key={event.id} className="flex flex-wrap items-baseline gap-x-3 gap-y-0.5 px-3 py-1.5">
-        <span className={matches ? "w-20 text-success" : "w-20 text-muted-foreground"}>
+        <span
+          className={matches ? "w-26 whitespace-nowrap text-success" : "w-26 whitespace-nowrap text-muted-foreground"}
+        >
           {matches ? (
             <Check className="mr-1 inline size-4" aria-hidden />
           ) : (
