@@ -22,6 +22,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/filter"
 	"github.com/comanda-dev/comanda/persistence"
 )
 
@@ -94,7 +95,7 @@ type Server struct {
 
 	watchdogDays int
 	pages        workflowPages
-	filterTests  chan struct{} // a slot for the evaluation of a filter
+	filterTests  filter.Turns
 }
 
 // New returns a server. It panics if its metrics are already registered or if a CORS origin is invalid.
@@ -109,9 +110,8 @@ func New(c Config) *Server {
 		c.WorkflowRetention = func() time.Duration { return 0 }
 	}
 	s := &Server{
-		filterTests: make(chan struct{}, 1),
-		pages:       workflowPages{c.WorkflowURL, c.WorkflowRetention, c.DeadLetterRetention},
-		db:          c.DB, tokens: newTokens(c),
+		pages: workflowPages{c.WorkflowURL, c.WorkflowRetention, c.DeadLetterRetention},
+		db:    c.DB, tokens: newTokens(c),
 		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
 		passwords: newPasswords(), limiter: newLimiter(c), buckets: newBuckets(c.APIRate, c.APIBurst),
 		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,

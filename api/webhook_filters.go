@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/filter"
@@ -79,7 +80,7 @@ func (s *Server) testWebhookFilter(ctx context.Context, c *call, in testWebhookF
 			result.Error = "the filter is too costly for more events of one test; test fewer events"
 		default:
 			var cost uint64
-			result.Matches, cost, err = s.evaluateFilter(ctx, compiled, event)
+			result.Matches, cost, err = s.evaluateFilter(ctx, c.principal.WebsiteID, compiled, event)
 			if total += cost; err != nil {
 				result.Error = err.Error()
 			}
@@ -89,15 +90,15 @@ func (s *Server) testWebhookFilter(ctx context.Context, c *call, in testWebhookF
 	return test, ctx.Err()
 }
 
-// evaluateFilter evaluates a filter. A process evaluates one event at a time, so that tests of filters use at most one
-// processor.
-func (s *Server) evaluateFilter(ctx context.Context, compiled *filter.Filter, event app.Event) (bool, uint64, error) {
-	select {
-	case s.filterTests <- struct{}{}:
-		defer func() { <-s.filterTests }()
-	case <-ctx.Done():
-		return true, 0, ctx.Err()
+// evaluateFilter evaluates a filter in a turn of a website, so that tests of filters use at most one processor.
+func (s *Server) evaluateFilter(
+	ctx context.Context, website app.WebsiteID, compiled *filter.Filter, event app.Event,
+) (bool, uint64, error) {
+	if err := s.filterTests.Take(ctx, string(website)); err != nil {
+		return true, 0, err
 	}
+	began := time.Now()
+	defer func() { s.filterTests.Give(string(website), time.Since(began)) }()
 	data, err := filter.Data(event.Body)
 	if err != nil {
 		return true, 0, errors.New("the body of the event is not valid")

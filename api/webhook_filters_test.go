@@ -3,7 +3,9 @@ package api
 import (
 	"fmt"
 	"slices"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -105,22 +107,59 @@ func TestFiltersOfEveryEventType(t *testing.T) {
 	}
 }
 
+// costlyEvents inserts events with an order of 1,000 items, and returns a filter that exceeds the limit of the cost for
+// each of them.
+func (w *world) costlyEvents(store app.StoreID, n int) (ids []app.EventID, costly string) {
+	w.Helper()
+	items := strings.Repeat(`{"quantity": 1},`, 999) + `{"quantity": 1}`
+	for i := range n {
+		ids = append(ids, app.EventID(fmt.Sprintf("evt_costly%d", i)))
+		w.exec("INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, 'order.created', $3, $4)",
+			ids[i], store, `{"data": {"items": [`+items+`]}}`, noon)
+	}
+	return ids, "data.items.all(i, data.items.all(j, i.quantity + j.quantity > 0))"
+}
+
+// A website that tests many costly filters does not delay the test of another one: it is second, though it came last.
+func TestFilterTestsTakeTurns(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	ids, costly := w.costlyEvents(w.stores["own"].id, 1)
+	must(w.server.filterTests.Take(t.Context(), "other"))
+	tested := make(chan string, 20)
+	test := func(website, token, expression string, id app.EventID) {
+		t.Helper()
+		before := w.server.filterTests.Waiting()
+		go func() {
+			body := object{"filter": expression, "eventIds": []app.EventID{id}}
+			a := w.do("POST", "/webhooks/filter-test", token, body)
+			tested <- fmt.Sprint(website, " ", a.Code)
+		}()
+		for w.server.filterTests.Waiting() == before {
+			time.Sleep(time.Millisecond)
+		}
+	}
+	const hostile = 12
+	for range hostile {
+		test("hostile", w.tokens["ADMIN"], costly, ids[0])
+	}
+	test("quiet", w.tokens["FOREIGN"], "true", w.stores["foreign"].delivery.EventID)
+	w.server.filterTests.Give("other", 0)
+	var order []string
+	for range hostile + 1 {
+		order = append(order, <-tested)
+	}
+	w.exec("DELETE FROM outbox WHERE id = ANY ($1)", ids) // they differ from their schema
+	if at := slices.Index(order, "quiet 200"); at < 0 || at > hostile/2 {
+		t.Errorf("responses: got %q, want the quiet one in the first half", order)
+	}
+}
+
 // A test of a costly filter ends after the cost of one evaluation, also with many events.
 func TestCostlyFilterTest(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	own := w.stores["own"]
-	items := `{"quantity": 1}`
-	for range 999 {
-		items += `,{"quantity": 1}`
-	}
-	var ids []app.EventID
-	for i := range 3 {
-		ids = append(ids, app.EventID(fmt.Sprintf("evt_costly%d", i)))
-		w.exec("INSERT INTO outbox (id, store_id, type, body, occurred_at) VALUES ($1, $2, 'order.created', $3, $4)",
-			ids[i], own.id, `{"data": {"items": [`+items+`]}}`, noon)
-	}
-	const costly = "data.items.all(i, data.items.all(j, i.quantity + j.quantity > 0))"
+	ids, costly := w.costlyEvents(w.stores["own"].id, 3)
 	var got filterTest
 	w.do("POST", "/webhooks/filter-test", w.tokens["ADMIN"], object{"filter": costly, "eventIds": ids}).ok(200, &got)
 	w.exec("DELETE FROM outbox WHERE id = ANY ($1)", ids) // they differ from their schema

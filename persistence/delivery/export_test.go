@@ -243,6 +243,9 @@ func (q *Queue) RecordAttempts(ctx context.Context, records []app.MadeAttempt) (
 	return q.recordAttempts(ctx, records)
 }
 
+// FilterTurns returns the turns of websites that evaluate filters.
+func (q *Queue) FilterTurns() *filter.Turns { return &q.filters.turns }
+
 // Programs are compiled filters.
 type Programs struct{ programs }
 

@@ -29,17 +29,17 @@ type programs struct {
 	count int
 }
 
-// program returns the compiled filter of a subscription. It reports whether it has compiled it.
-func (f *filters) program(queue string, of decision, expression string) (found *program, compiled bool) {
-	if found = f.programs.get(queue, of.Subscription); found != nil && found.version == of.Version {
-		return found, false
+// program returns the compiled filter of a subscription.
+func (f *filters) program(queue string, of decision, expression string) *program {
+	if found := f.programs.get(queue, of.Subscription); found != nil && found.version == of.Version {
+		return found
 	}
 	made := &program{version: of.Version}
 	if one, err := filter.Compile(expression); err == nil { // otherwise it was written without the API
 		made.filter = one
 	}
 	f.programs.put(queue, of.Subscription, made)
-	return made, true
+	return made
 }
 
 func (p *programs) get(queue string, id app.SubscriptionID) *program {

@@ -15,15 +15,11 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Limits of the evaluation of filters. Each queue is evaluated separately, so that costly filters of a website delay
-// only its own events.
+// Limits of the evaluation of filters. Queues take turns, one at a time. Each turn is followed by a pause of the same
+// length, so that the filters of all websites use at most half a processor.
 const (
-	filterRate  = 500_000 // units of cost per second and queue, about a sixth of a processor
-	filterBatch = 50_000  // units after which a batch ends with the current event
-	filterPause = 5_000   // units between two pauses
-
-	compileCost  = 1_000 // units of cost of a compilation
-	decodedBytes = 10    // bytes of a body that are decoded for a unit
+	filterTurn  = 5 * time.Millisecond  // after which a turn ends with the current evaluation
+	filterBatch = 50 * time.Millisecond // of turns, after which a batch ends with the current event
 
 	filterEvents = 500     // events of a queue that are loaded together
 	filterBytes  = 1 << 18 // and bytes of their bodies, unless it is a single event
@@ -87,6 +83,7 @@ type filters struct {
 	mu       sync.Mutex
 	queues   map[string]*decisions
 	programs programs
+	turns    filter.Turns
 	errors   map[app.SubscriptionID]filterError // not yet written
 	wake     func()                             // the relay, after an evaluation; may be nil
 
@@ -196,13 +193,14 @@ func (f *filters) evaluate(now time.Time, queue string, events []filteredEvent,
 ) {
 	f.group.Go(func() {
 		run := filterRun{filters: f, now: now, queue: queue, expressions: expressions}
+		defer run.end()
 		var made []decision
 		for _, event := range events {
 			decided, ok := run.evaluate(event)
 			if !ok {
 				return // the queue is closed
 			}
-			if made = append(made, decided...); run.cost > filterBatch {
+			if made = append(made, decided...); run.used > filterBatch {
 				break
 			}
 		}
@@ -224,70 +222,73 @@ type filterRun struct {
 	now         time.Time
 	queue       string
 	expressions map[app.SubscriptionID]expression
-	cost        uint64
-	unpaused    uint64
+	used        time.Duration // in earlier turns
+	began       time.Time     // of the present turn; zero = it is not the turn of the queue
 }
 
-// evaluate decides all filters of an event. It returns false if the queue is closed.
+// evaluate decides all filters of an event, whose body it decodes once. It returns false if the queue is closed.
 func (r *filterRun) evaluate(event filteredEvent) ([]decision, bool) {
 	var data any
-	if event.Body != nil {
-		r.spend(uint64(len(event.Body)) / decodedBytes)
-		decoded, err := filter.Data(event.Body)
-		if err != nil { // impossible: the service has encoded it
-			event.Body = nil
-		}
-		data = decoded
-	}
 	made := make([]decision, 0, len(event.Pairs))
-	for _, pair := range event.Pairs {
+	for i, pair := range event.Pairs {
+		if !r.turn() {
+			return nil, false
+		}
+		if i == 0 && event.Body != nil {
+			decoded, err := filter.Data(event.Body)
+			if err != nil { // impossible: the service has encoded it
+				event.Body = nil
+			}
+			data = decoded
+		}
 		pair.Matches = true
 		if of, ok := r.expressions[pair.Subscription]; ok && of.Version == pair.Version && event.Body != nil {
 			pair.Matches = r.matches(event.Type, data, pair, of.Filter)
 		}
-		if !r.pause() {
-			return nil, false
-		}
 		made = append(made, pair)
 	}
-	return made, true
+	return made, r.ctx.Err() == nil
 }
 
 func (r *filterRun) matches(eventType string, data any, pair decision, expression string) bool {
-	program, compiled := r.program(r.queue, pair, expression)
-	if compiled {
-		r.spend(compileCost)
-	}
+	program := r.program(r.queue, pair, expression)
 	if program.filter == nil {
 		return true
 	}
-	matches, cost, err := program.filter.Matches(r.ctx, eventType, data)
-	r.spend(cost)
+	matches, _, err := program.filter.Matches(r.ctx, eventType, data)
 	if err != nil && r.ctx.Err() == nil {
 		r.report(program, pair, err, r.now)
 	}
 	return matches
 }
 
-func (r *filterRun) spend(cost uint64) {
-	r.cost += cost
-	r.unpaused += cost
-}
-
-// pause waits as long as the cost since the last pause takes at filterRate. It returns false if the queue is closed.
-func (r *filterRun) pause() bool {
-	if r.unpaused < filterPause {
+// turn waits for the turn of the queue, unless the present one continues. It returns false if the queue is closed.
+func (r *filterRun) turn() bool {
+	if !r.began.IsZero() && time.Since(r.began) < filterTurn {
 		return r.ctx.Err() == nil
 	}
-	timer := time.NewTimer(time.Duration(float64(r.unpaused) / filterRate * float64(time.Second)))
-	defer timer.Stop()
-	r.unpaused = 0
-	select {
-	case <-timer.C:
-		return true
-	case <-r.ctx.Done():
+	r.end()
+	if r.turns.Take(r.ctx, r.queue) != nil {
 		return false
 	}
+	r.began = time.Now()
+	return true
+}
+
+// end ends the turn of the queue, if it has one, after the pause.
+func (r *filterRun) end() {
+	if r.began.IsZero() {
+		return
+	}
+	used := time.Since(r.began)
+	r.began, r.used = time.Time{}, r.used+used
+	timer := time.NewTimer(used)
+	defer timer.Stop()
+	select {
+	case <-timer.C:
+	case <-r.ctx.Done():
+	}
+	r.turns.Give(r.queue, used)
 }
 
 // report stores an error to be written, unless that of the subscription was written a moment ago.
