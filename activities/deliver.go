@@ -163,6 +163,8 @@ func (d *Deliveries) deliverLoaded(
 		return withoutAttempt(OutcomeCancelled, app.ReasonCancelled), nil
 	case !outgoing.Active:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
+	case !outgoing.HasTurn():
+		return withoutTurn(outgoing.Status), nil
 	case len(outgoing.Body) == 0:
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, "payload erased")
 	case outgoing.Unreadable:
@@ -177,6 +179,19 @@ func (d *Deliveries) deliverLoaded(
 	made := d.attempt(ctx, in, outgoing)
 	flight.responded.Store(true)
 	return d.record(ctx, made)
+}
+
+// turnWait is the time until the next request of an attempt of an ordered delivery that is queued again. Its claim
+// makes it pending.
+const turnWait = 5 * time.Second
+
+// withoutTurn returns the result for an ordered delivery that is not in progress: another relay has taken it over and
+// queued it again, or has ended it.
+func withoutTurn(status app.DeliveryStatus) attempted {
+	if status == app.DeliveryQueued {
+		return attempted{DeliverResult: DeliverResult{Outcome: OutcomeBusy, Wait: turnWait}}
+	}
+	return withoutAttempt(Outcome(status), "the delivery has ended")
 }
 
 // unreadable logs that a request cannot be signed.

@@ -176,6 +176,8 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 	recorded.Recorded = &app.Attempt{Status: app.AttemptRetrying, StatusCode: 500, Error: "HTTP 500"}
 	inactive, deleted, erased, cancelled := outgoing(""), outgoing(""), outgoing(""), outgoing("")
 	inactive.Active, deleted.Deleted, erased.Body, cancelled.Status = false, true, nil, app.DeliveryCancelled
+	queued, ended := outgoing(""), outgoing("") // ordered, and another one of their resource may be in progress
+	queued.Ordered, queued.Status, ended.Ordered, ended.Status = true, app.DeliveryQueued, true, app.DeliveryDelivered
 	inactive.Unreadable = true // irrelevant, because nothing is signed
 	for name, test := range map[string]struct {
 		store *memory
@@ -203,6 +205,10 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 		},
 		"cancelled": {
 			&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil,
+		},
+		"without the turn": {&memory{outgoing: queued}, DeliverResult{Outcome: OutcomeBusy, Wait: turnWait}, nil},
+		"ended before": {
+			&memory{outgoing: ended}, DeliverResult{Outcome: OutcomeDelivered, Reason: "the delivery has ended"}, nil,
 		},
 		"gone": {&memory{err: app.NotFound()}, DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil},
 	} {

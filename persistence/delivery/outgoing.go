@@ -46,7 +46,7 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 		deliveries[i], numbers[i] = key.delivery, int32(key.number)
 	}
 	rows, err := q.attempts.System().DB.QueryContext(ctx, `
-		SELECT k.place, d.status, `+outgoingColumns+`
+		SELECT k.place, d.status, d.ordered, `+outgoingColumns+`
 		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
 			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id
 				JOIN subscriptions s ON s.id = d.subscription_id
@@ -98,7 +98,7 @@ const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, e.trac
 	coalesce(s.previous_secret_until <= now(), false), s.headers,
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status and outgoingColumns. expired reports whether the overlap
+// scanOutgoing reads a row of place, status, ordered and outgoingColumns. expired reports whether the overlap
 // of the subscription's previous secret has ended.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
@@ -108,7 +108,7 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &trace,
+	err = rows.Scan(&place, &o.Status, &o.Ordered, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &trace,
 		&subject, &o.Position,
 		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
 		&previous, &expired, &headers, &status, &code, &ms, &reason, &attemptedAt)

@@ -114,13 +114,14 @@ BEGIN
                                 AND d.status IN ('pending', 'retrying')
                             ORDER BY d.id <> t.delivery_id LIMIT 1)
                         UNION ALL
-                        (SELECT id, true, 1, class, position FROM (
-                            -- The bound on a row of columns keeps the planner from other indexes.
-                            SELECT * FROM deliveries d WHERE d.status = 'queued' AND d.held
+                        -- The bound on a row of columns keeps the planner from other indexes. The others end the scan.
+                        (SELECT d.id, true, 1, d.class, d.position FROM deliveries d
+                            WHERE d.status = 'queued' AND d.held
                                 AND (d.queue, d.subscription_id, d.resource)
                                     >= (t.queue, t.subscription_id, t.resource)
-                            ORDER BY d.queue, d.subscription_id, d.resource, d.class, d.position LIMIT 1) d
-                            WHERE d.subscription_id = t.subscription_id AND d.resource = t.resource)
+                                AND d.queue = t.queue AND d.subscription_id = t.subscription_id
+                                AND d.resource = t.resource
+                            ORDER BY d.queue, d.subscription_id, d.resource, d.class, d.position LIMIT 1)
                         UNION ALL
                         (SELECT holder.id, false, 1, holder.class, holder.position WHERE holder.id IS NOT NULL)
                     ) c ORDER BY c.place, c.class, c.position, c.is_held LIMIT 1
