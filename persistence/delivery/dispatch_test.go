@@ -233,7 +233,8 @@ func TestWebhooksCreatedDuringDispatch(t *testing.T) {
 		received := strings.Fields(got)
 		slices.Sort(received)
 		if n := len(received); n < least || !slices.Equal(received, slices.Sorted(slices.Values(webhooks[:n]))) {
-			t.Errorf("event %s: got deliveries to %v, want the first %d or more of %v", event, received, least, webhooks)
+			t.Errorf("event %s: got deliveries to %v, want the first %d or more of %v", event, received, least,
+				webhooks)
 		}
 	}
 	if n := len(eventIDs(listed(t, db, store, app.EventFilter{Types: []app.EventType{app.EventOrderCreated}}, true,
@@ -296,8 +297,8 @@ func TestDispatchReadsDeletedEntriesOnce(t *testing.T) {
 	size := pages("SELECT pg_relation_size('undispatched_pkey') / 8192")
 	// The statement also goes from the root of the index to a leaf several times.
 	if n := pages(read) - before; got.Events != 1 || n >= 2*size {
-		t.Errorf("dispatch of %d event: got %d pages of an index of %d, want one event and each page once", got.Events, n,
-			size)
+		t.Errorf("dispatch of %d event: got %d pages of an index of %d, want one event and each page once",
+			got.Events, n, size)
 	}
 }
 
@@ -313,7 +314,7 @@ var queues = map[string]func(*testing.T){
 func TestQueuesAreFair(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	others := []string{"plan_windows", "mails"} // counters, and the subjects of jobs
+	others := []string{"plan_windows", "mails", "turns"} // counters, the subjects of jobs, and turns in deliveries
 	var found []string
 	rows, err := db.System().DB.QueryContext(t.Context(), `SELECT c.relname, EXISTS (
 			SELECT FROM pg_index i JOIN pg_attribute a ON a.attrelid = c.oid AND a.attnum IN (i.indkey[0], i.indkey[1])

@@ -60,10 +60,18 @@ func setPlan(t *testing.T, db *persistencetest.Database, now time.Time, website 
 // earlier events.
 func emit(t *testing.T, db *persistencetest.Database, kind app.EventType, events int, stores ...app.StoreID) {
 	t.Helper()
+	emitSeveral(t, db, noon, kind, events, stores...)
+}
+
+// emitSeveral is [emit] for events of another time.
+func emitSeveral(
+	t *testing.T, db *persistencetest.Database, at time.Time, kind app.EventType, events int, stores ...app.StoreID,
+) {
+	t.Helper()
 	change(t, db, undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at)
 		SELECT 'evt_x' || lpad((base + i)::text, 12, '0'), ($2::text[])[1 + i % cardinality($2::text[])], $3, '{}', $4
 		FROM (SELECT count(*) AS base FROM outbox WHERE id LIKE 'evt_x%') b, generate_series(1, $1::bigint) i`),
-		events, stores, kind, noon)
+		events, stores, kind, at)
 }
 
 // enqueue emits events and dispatches them.

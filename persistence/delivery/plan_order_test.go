@@ -26,9 +26,10 @@ func TestScarceStartsPreferOldestEvents(t *testing.T) {
 			for range test.webhooks {
 				r.Subscribe(t, db, 1, app.EventOrderCancelled)
 			}
-			enqueue(t, db, app.EventOrderCreated, 400, r.Stores[0])
-			enqueue(t, db, app.EventOrderCancelled, 120/test.webhooks, r.Stores[1])
-			enqueue(t, db, app.EventOrderCreated, 100, r.Stores[0])
+			emitSeveral(t, db, noon, app.EventOrderCreated, 400, r.Stores[0])
+			emitSeveral(t, db, noon.Add(time.Second), app.EventOrderCancelled, 120/test.webhooks, r.Stores[1])
+			emitSeveral(t, db, noon.Add(2*time.Second), app.EventOrderCreated, 100, r.Stores[0])
+			enqueue(t, db, app.EventOrderCreated, 0, r.Stores...)
 			claims := claimAll(t, db.Queue, noon, batches(test.batch))
 			if len(claims) != 500 || !slices.IsSortedFunc(claims, func(a, b app.Claim) int {
 				return compare(a.EventID, b.EventID)

@@ -307,7 +307,7 @@ func TestHeldBackDeliveriesCostNothing(t *testing.T) {
 	t.Parallel()
 	few, many := readsBesideHeld(t, 10), readsBesideHeld(t, 5_000)
 	for step, read := range many {
-		if read > few[step]+500 { // entries of the versions of some rows, and no more
+		if read > few[step]+500 {
 			t.Errorf("%s: read %d rows and entries beside 5,000 deliveries that are held back, %d beside 10", step,
 				read, few[step])
 		}
@@ -363,8 +363,9 @@ func readsBesideHeld(t *testing.T, held int) map[string]int {
 			must(t, err)
 		})
 	}
-	if n := count(t, database, "SELECT count(*) FROM deliveries WHERE subscription_id = $1 AND held", s.ID); n < held-9 {
-		t.Errorf("%d deliveries are held back, want about %d", n, held)
+	left := count(t, database, "SELECT count(*) FROM deliveries WHERE subscription_id = $1 AND held", s.ID)
+	if left < held-9 {
+		t.Errorf("%d deliveries are held back, want about %d", left, held)
 	}
 	return read
 }
