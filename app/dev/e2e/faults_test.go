@@ -5,7 +5,6 @@ import (
 	"net/http"
 	"net/url"
 	"sync"
-	"syscall"
 	"testing"
 	"time"
 
@@ -120,41 +119,5 @@ func TestTwoWorkers(t *testing.T) {
 	eventually(t, "every delivery is delivered", func() error { return r.undelivered(60) })
 	if n := len(h.all(t)); n != 60 {
 		t.Errorf("requests for 60 events: got %d, want 60", n)
-	}
-}
-
-// TestSuspendedWorker suspends a worker that has claimed deliveries until another one has delivered them. When the
-// worker continues, it repeats only attempts that were in flight.
-func TestSuspendedWorker(t *testing.T) {
-	t.Parallel()
-	const orders = 100
-	r := newRestaurant(t)
-	h := newHook(t, func(int, http.ResponseWriter, *http.Request) { time.Sleep(50 * time.Millisecond) })
-	r.subscribe(h)
-	first := worker(t, map[string]string{"COMANDA_BURST": "off"})
-	for range orders {
-		r.order()
-	}
-	h.await(t)
-	must(t, first.Signal(syscall.SIGSTOP))
-	arrived, unchanged := 0, 0
-	eventually(t, "its last requests have arrived", func() error {
-		if n := len(h.all(t)); n != arrived {
-			arrived, unchanged = n, 0
-		}
-		unchanged++
-		return atLeast(20, unchanged) // a second
-	})
-	inFlight := arrived - count(t, "SELECT count(*) FROM attempts WHERE store_id = $1", r.store)
-	second := worker(t, map[string]string{"COMANDA_BURST": "off"})
-	eventually(t, "every delivery is delivered", func() error { return r.undelivered(orders) })
-
-	must(t, first.Signal(syscall.SIGCONT))
-	must(t, second.Stop(t.Context()))
-	r.order()
-	eventually(t, "the first worker delivers again", func() error { return r.undelivered(orders + 1) })
-	must(t, first.Stop(t.Context()))
-	if n := len(h.all(t)); n < orders+1 || n > orders+1+inFlight {
-		t.Errorf("requests for %d events: got %d, want at most %d more, which were in flight", orders+1, n, inFlight)
 	}
 }

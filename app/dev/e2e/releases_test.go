@@ -80,7 +80,7 @@ func (c *chaos) checkReleases(events, kills int) {
 		}
 	}
 	duplicates := 0
-	for of, n := range c.surplus() {
+	for of, n := range surplus(c.t, c.hooks) {
 		if duplicates += n; n < 0 || n > kills {
 			c.t.Errorf("duplicates of %v: got %d, want 0 to %d", of, n, kills)
 		}
