@@ -13,7 +13,7 @@ type JobStore interface {
 		ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID, policy app.WatchdogPolicy,
 	) (app.Watched, error)
 	ContinueBulkReplay(
-		ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limit int,
+		ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, limits app.ReplayLimits,
 	) (app.ReplayStep, error)
 	CancelBulkReplay(
 		ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID, reason string,
@@ -54,17 +54,24 @@ type ReplayInput struct {
 
 // ContinueReplay queues the next deliveries of a bulk replay.
 func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplayStep, error) {
-	return j.store.ContinueBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.MaxReplaying)
+	return j.store.ContinueBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.DefaultReplayLimits())
 }
 
-// CancelReplay records that the workflow of a bulk replay was cancelled. It has no effect on a bulk replay that has
-// ended.
+// CancelReplay records that the workflow of a bulk replay was cancelled, and removes the rest of its list. It does not
+// change the status of a bulk replay that has ended.
 func (j *Jobs) CancelReplay(ctx context.Context, in ReplayInput) error {
 	_, err := j.store.CancelBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.ReasonCancelled)
-	if app.CodeOf(err) == app.CodeConflict {
-		return nil
+	if err != nil && app.CodeOf(err) != app.CodeConflict {
+		return err
 	}
-	return err
+	for rest := true; rest; {
+		step, err := j.ContinueReplay(ctx, in)
+		if err != nil {
+			return err
+		}
+		rest = step.Rest
+	}
+	return nil
 }
 
 // EraseResult is the result of an erasure.

@@ -42,11 +42,11 @@ type BulkReplay struct {
 	From           Time           `json:"from"`                     // time of the deliveries or events, inclusive
 	To             Time           `json:"to"`                       // time of the deliveries or events, exclusive
 	Status         ReplayStatus   `json:"status"`
-	Reason         string         `json:"reason,omitempty"` // why the bulk replay was cancelled
-	Matched        int64          `json:"matched"`          // matching deliveries at the time of the request
-	Replayed       int64          `json:"replayed"`         // deliveries replayed so far
-	Skipped        int64          `json:"skipped"`          // deliveries that were erased or no longer match
-	InProgress     int64          `json:"inProgress"`       // replayed deliveries whose first attempt is still due
+	Reason         string         `json:"reason,omitempty"`  // why the bulk replay was cancelled
+	Matched        *int64         `json:"matched,omitempty"` // matching deliveries; absent until they are counted
+	Replayed       int64          `json:"replayed"`          // deliveries replayed so far
+	Skipped        int64          `json:"skipped"`           // deliveries that were erased or no longer match
+	InProgress     int64          `json:"inProgress"`        // replayed deliveries whose first attempt is still due
 	CreatedAt      Time           `json:"createdAt"`
 	EndedAt        *Time          `json:"endedAt,omitempty"`
 	// the replayed deliveries by status; only in the response for a single bulk replay
@@ -82,11 +82,35 @@ func (s DeliveryStatus) CanBeReplayed() bool { return slices.Contains(Replayable
 // ReasonReplayCancelled is the reason of a bulk replay that was cancelled through the API.
 const ReasonReplayCancelled = "cancelled on request"
 
-// Limits of bulk replays.
-const (
-	MaxRunningReplays = 20  // per store
-	MaxReplaying      = 200 // replayed deliveries per bulk replay whose first attempt is still due
-)
+// MaxRunningReplays is the maximum number of running bulk replays of a store.
+const MaxRunningReplays = 20
+
+// ReplayLimits bounds a bulk replay and its steps. A step is one transaction.
+type ReplayLimits struct {
+	// Waiting is the number of deliveries that wait for their first attempt, except held-back ones, from which no more
+	// are queued. The turns that ended deliveries pass on come on top.
+	Waiting int
+	// Unfinished is the maximum number of deliveries that are queued, held back, pending or retrying.
+	Unfinished int
+	// List is the maximum number of deliveries, or events, that a step reads into the list of the bulk replay.
+	List int
+	// Step is the maximum number of deliveries of the list that a step queues or removes.
+	Step int
+}
+
+// DefaultReplayLimits returns the limits of production.
+func DefaultReplayLimits() ReplayLimits {
+	return ReplayLimits{
+		// A cancelled bulk replay still makes the deliveries that are queued. The queue of replays of a webhook stays
+		// short, so that single replays and other bulk replays have their turn soon.
+		Waiting: 200,
+		// A resource whose delivery is retried for hours blocks only its own line: the other resources of the list are
+		// behind at most this number of rows. Each step counts them.
+		Unfinished: 10_000,
+		// About 100 ms of one connection per second.
+		List: 5_000, Step: 1_000,
+	}
+}
 
 // ReplayStep is the result of one step of a bulk replay. The counts are those of the whole bulk replay.
 type ReplayStep struct {
@@ -95,4 +119,5 @@ type ReplayStep struct {
 	Matched  int64        `json:"matched"`
 	Replayed int64        `json:"replayed"`
 	Skipped  int64        `json:"skipped"`
+	Rest     bool         `json:"rest,omitempty"` // the bulk replay has ended, and its list has further rows to remove
 }

@@ -965,6 +965,20 @@ CREATE POLICY every_store ON refunds TO comanda_system USING (true);
 CREATE POLICY one_store ON refunds TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
 GRANT DELETE, INSERT, SELECT, UPDATE ON refunds TO comanda_app, comanda_system;
 
+CREATE TABLE replay_items (
+    replay_id text NOT NULL,
+    store_id text NOT NULL,
+    position bigint NOT NULL,
+    id text NOT NULL,
+    CONSTRAINT replay_items_pkey PRIMARY KEY (replay_id, "position", id),
+    CONSTRAINT replay_items_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES replays(id) ON DELETE CASCADE
+);
+ALTER TABLE replay_items ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
+CREATE POLICY every_store ON replay_items TO comanda_system USING (true);
+CREATE POLICY one_store ON replay_items TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
+        true)));
+GRANT DELETE, INSERT, SELECT, UPDATE ON replay_items TO comanda_app, comanda_system;
+
 CREATE TABLE replays (
     id text NOT NULL,
     store_id text NOT NULL,
@@ -976,10 +990,12 @@ CREATE TABLE replays (
     created_to timestamp with time zone NOT NULL,
     status text NOT NULL,
     reason text NOT NULL DEFAULT ''::text,
-    matched bigint NOT NULL,
+    matched bigint NOT NULL DEFAULT 0,
     replayed bigint NOT NULL DEFAULT 0,
     skipped bigint NOT NULL DEFAULT 0,
+    listed boolean NOT NULL DEFAULT false,
     cursor text NOT NULL DEFAULT ''::text,
+    position bigint NOT NULL DEFAULT 0,
     created_at timestamp with time zone NOT NULL,
     ended_at timestamp with time zone,
     CONSTRAINT replays_pkey PRIMARY KEY (id),

@@ -94,7 +94,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return len(all), err
 		},
 		"ContinueBulkReplay": func(s app.StoreID) (int, error) {
-			_, err := db.ContinueBulkReplay(t.Context(), noon, s, replay.ID, 0)
+			_, err := db.ContinueBulkReplay(t.Context(), noon, s, replay.ID, app.ReplayLimits{})
 			return 1, err
 		},
 		"CancelBulkReplay": func(s app.StoreID) (int, error) {
@@ -106,7 +106,7 @@ func TestStoresAreIsolated(t *testing.T) {
 				DeliveryStatus: app.ReplayedDeadLetters, From: app.At(noon), To: app.At(noon.Add(time.Hour)),
 				DryRun: true,
 			}, nil)
-			return int(got.Matched), err
+			return int(*got.Matched), err
 		},
 		"TickWatchdog": func(s app.StoreID) (int, error) {
 			tick, err := db.TickWatchdog(t.Context(), noon.Add(time.Hour), s, subscription.ID,
@@ -237,7 +237,8 @@ func TestStoresAreIsolated(t *testing.T) {
 		"EraseCustomer": func(s app.StoreID) (int, error) {
 			_, err := db.EraseCustomerBodies(t.Context(), noon, s, customer.Customer.ID, 1)
 			if err == nil {
-				err = db.EraseCustomer(t.Context(), noon, app.Principal{StoreID: s}, app.Actor{}, customer.Customer.ID, nil)
+				err = db.EraseCustomer(t.Context(), noon, app.Principal{StoreID: s}, app.Actor{}, customer.Customer.ID,
+					nil)
 			}
 			if app.CodeOf(err) == app.CodeConflict { // the reservation
 				return 1, nil
@@ -363,7 +364,8 @@ func TestStoresAreIsolated(t *testing.T) {
 	}
 	if all, err := db.Addresses(t.Context(), r.Stores[0], ada, persistence.Cursor{}, 100); err != nil ||
 		count1(all, func(a app.Address) bool { return a.ID == address.ID }) != 1 {
-		t.Errorf("addresses after DeleteAddress in another store: got %+v and error %v, want also %s", all, err, address.ID)
+		t.Errorf("addresses after DeleteAddress in another store: got %+v and error %v, want also %s", all, err,
+			address.ID)
 	}
 	if _, err := db.Product(t.Context(), noon, r.Stores[0], r.Menu[0].ID); err != nil {
 		t.Errorf("product after DeleteProduct in another store: got error %v, want none", err)

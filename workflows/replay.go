@@ -11,7 +11,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Pauses between the steps of a bulk replay. While app.MaxReplaying prevents progress, the pause doubles from
+// Pauses between the steps of a bulk replay. While app.ReplayLimits prevents progress, the pause doubles from
 // replayPause to maxReplayPause.
 const (
 	replayPause    = time.Second
@@ -19,7 +19,7 @@ const (
 )
 
 // Replay queues the deliveries of a bulk replay in steps (docs/behaviour.md#dead-letters-and-replays). Its progress is
-// stored in the database.
+// stored in the database. After a cancellation through the API, further steps remove the rest of its list.
 func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
 	var step app.ReplayStep
 	if err := workflow.SetQueryHandler(
@@ -37,10 +37,10 @@ func Replay(ctx workflow.Context, in JobInput) (app.ReplayStep, error) {
 		step = next
 		workflow.SetCurrentDetails(ctx,
 			fmt.Sprintf("%s: %d of %d replayed, %d skipped", step.Status, step.Replayed, step.Matched, step.Skipped))
-		if step.Status != app.ReplayRunning {
+		if step.Status != app.ReplayRunning && !step.Rest {
 			return step, nil
 		}
-		if pause = min(2*pause, maxReplayPause); step.Moved {
+		if pause = min(2*pause, maxReplayPause); step.Moved || step.Rest {
 			pause = replayPause
 		}
 		if err := workflow.Sleep(ctx, pause); err != nil {

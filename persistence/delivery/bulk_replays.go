@@ -2,8 +2,6 @@ package delivery
 
 import (
 	"context"
-	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -27,23 +25,29 @@ type replayRow struct {
 	CreatedTo      time.Time
 	Status         app.ReplayStatus
 	Reason         string
-	Matched        int64
+	Matched        int64 // of the listed part of the period
 	Replayed       int64
 	Skipped        int64
-	Cursor         app.DeliveryID
+	Listed         bool
+	Cursor         string // of the list: last delivery, or last position
+	Position       int64  // of the last queued row of the list
 	CreatedAt      time.Time
 	EndedAt        *time.Time
 	InProgress     int64 `bun:",scanonly"`
 }
 
 func (r replayRow) replay() app.BulkReplay {
-	return app.BulkReplay{
+	replay := app.BulkReplay{
 		ID: r.ID, SubscriptionID: r.SubscriptionID, EventType: r.EventType,
 		DeliveryStatus: r.DeliveryStatus, DeliveryReason: r.DeliveryReason,
 		From: app.At(r.CreatedFrom), To: app.At(r.CreatedTo), Status: r.Status, Reason: r.Reason,
-		Matched: r.Matched, Replayed: r.Replayed, Skipped: r.Skipped, InProgress: r.InProgress,
+		Replayed: r.Replayed, Skipped: r.Skipped, InProgress: r.InProgress,
 		CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
 	}
+	if r.Listed || r.Status == app.ReplayDryRun {
+		replay.Matched = &r.Matched
+	}
+	return replay
 }
 
 // filter returns the filter of the deliveries to replay. The condition of ended applies in addition.
@@ -61,8 +65,8 @@ func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
 	return q.Where("d.store_id = ? AND d.ended_at <= ?", r.StoreID, r.CreatedAt)
 }
 
-// CreateBulkReplay creates a bulk replay of all deliveries that match. A dry run only counts them; it
-// counts deliveries without a stored body as skipped. It returns NOT_FOUND if the store has no such
+// CreateBulkReplay creates a bulk replay of all deliveries that match; its job counts them. A dry run only counts
+// them; it counts deliveries without a stored body as skipped. It returns NOT_FOUND if the store has no such
 // subscription, LIMIT_REACHED if app.MaxRunningReplays are running, and the errors of [pg.RunOnce].
 func (q *Queue) CreateBulkReplay(ctx context.Context, now time.Time, store app.StoreID, by app.Actor,
 	in app.NewBulkReplay, once *pg.Once,
@@ -77,12 +81,10 @@ func (q *Queue) CreateBulkReplay(ctx context.Context, now time.Time, store app.S
 		if err := mayReplay(ctx, tx, store, in); err != nil {
 			return app.BulkReplay{}, err
 		}
-		if err := row.count(ctx, tx, in.DryRun); err != nil {
-			return app.BulkReplay{}, err
-		}
 		if in.DryRun {
 			row.ID, row.Status = "", app.ReplayDryRun
-			return row.replay(), nil
+			err := row.count(ctx, tx)
+			return row.replay(), err
 		}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.BulkReplay{}, err
@@ -93,7 +95,6 @@ func (q *Queue) CreateBulkReplay(ctx context.Context, now time.Time, store app.S
 		}
 		details := map[string]any{
 			"replayId": row.ID, "deliveryStatus": row.DeliveryStatus, "from": in.From, "to": in.To,
-			"matched": row.Matched,
 		}
 		if row.DeliveryReason != "" {
 			details["deliveryReason"] = row.DeliveryReason
@@ -105,18 +106,13 @@ func (q *Queue) CreateBulkReplay(ctx context.Context, now time.Time, store app.S
 	})
 }
 
-// count counts the deliveries that match and, for a dry run, those of them that have no stored body.
-func (r *replayRow) count(ctx context.Context, tx bun.Tx, dryRun bool) error {
+// count counts the deliveries that match, and those of them that have no stored body.
+func (r *replayRow) count(ctx context.Context, tx bun.Tx) error {
 	if r.DeliveryStatus == app.ReplayedMissed {
-		return r.countMissed(ctx, tx, dryRun)
+		return r.countMissed(ctx, tx)
 	}
-	count := tx.NewSelect().ColumnExpr("count(*)")
-	if dryRun {
-		count.ColumnExpr(`count(*) FILTER (WHERE NOT EXISTS (
-			SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))`)
-	} else {
-		count.ColumnExpr("0")
-	}
+	count := tx.NewSelect().ColumnExpr("count(*)").ColumnExpr(`count(*) FILTER (WHERE NOT EXISTS (
+		SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))`)
 	filter := r.filter()
 	return filter.created(filter.matches(r.ended(count.TableExpr("deliveries AS d")))).
 		// Bun writes arrays into the text, so that the planner can use a partial index.
@@ -126,8 +122,7 @@ func (r *replayRow) count(ctx context.Context, tx bun.Tx, dryRun bool) error {
 }
 
 // mayReplay returns an error if a bulk replay cannot be created. An advisory lock prevents concurrent requests from
-// exceeding the limit. The store's row stays free: reservations and settings lock it, and the transaction counts
-// deliveries for a while.
+// exceeding the limit. The store's row stays free, because reservations and settings lock it.
 func mayReplay(ctx context.Context, tx bun.Tx, store app.StoreID, in app.NewBulkReplay) error {
 	if in.SubscriptionID != "" {
 		if err := findSubscription(ctx, tx, store, in.SubscriptionID); err != nil {
@@ -248,134 +243,4 @@ func (q *Queue) CancelBulkReplay(ctx context.Context, now time.Time, store app.S
 		return app.BulkReplay{}, err
 	}
 	return q.BulkReplay(ctx, store, "", id)
-}
-
-// ContinueBulkReplay queues deliveries of a bulk replay until limit of them wait for their first
-// attempt, and advances its cursor, in one transaction. A repeated call resumes at the stored cursor.
-// It returns NOT_FOUND if there is no such bulk replay.
-func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
-	limit int,
-) (app.ReplayStep, error) {
-	now = app.At(now).Time
-	var row replayRow
-	var queued []deliveryRow
-	var moved bool
-	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		row, queued, moved = replayRow{}, nil, false
-		err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("UPDATE").Scan(ctx)
-		if err != nil || row.Status != app.ReplayRunning {
-			return err
-		}
-		if row.SubscriptionID != "" {
-			err := findSubscription(ctx, tx, store, row.SubscriptionID)
-			if errors.Is(err, sql.ErrNoRows) {
-				row.Status, row.Reason, row.EndedAt, moved = app.ReplayCancelled, app.ReasonDeleted, &now, true
-				return saveReplay(ctx, tx, row)
-			}
-			if err != nil {
-				return err
-			}
-		}
-		var waiting int
-		err = tx.NewRaw("SELECT count(*) FROM deliveries WHERE replay_id = ? AND "+unattempted, id).
-			Scan(ctx, &waiting)
-		if err != nil || waiting >= limit {
-			return err
-		}
-		moved = true
-		if row.DeliveryStatus == app.ReplayedMissed {
-			queued, err = missedBatch(ctx, tx, now, &row, limit-waiting)
-			return err
-		}
-		queued, err = replayBatch(ctx, tx, now, &row, limit-waiting)
-		return err
-	})
-	if err == nil {
-		for _, d := range queued {
-			q.notifyOrders(changedEvent{d.EventID, store, d.EventType})
-		}
-	}
-	return app.ReplayStep{
-		Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped,
-	}, err
-}
-
-// replayBatch queues the next deliveries of a bulk replay, at most limit, and advances its cursor. It
-// returns the queued deliveries. It skips a delivery that no longer matches after it is locked. The bulk
-// replay is completed when a search returns fewer than limit deliveries.
-func replayBatch(
-	ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, limit int,
-) ([]deliveryRow, error) {
-	next, err := nextReplays(ctx, tx, *row, limit)
-	if err != nil {
-		return nil, err
-	}
-	ids, err := lockReplayable(ctx, tx, *row, next)
-	if err != nil {
-		return nil, err
-	}
-	queued, err := requeue(ctx, tx, now, row.StoreID, row.ID, ids...)
-	if err != nil {
-		return nil, err
-	}
-	row.Replayed += int64(len(ids))
-	row.Skipped += int64(len(next) - len(ids))
-	if len(next) > 0 {
-		row.Cursor = next[len(next)-1]
-	}
-	if len(next) < limit {
-		row.complete(now)
-	}
-	return queued, saveReplay(ctx, tx, *row)
-}
-
-// complete ends a bulk replay. Deliveries that were counted in Matched but not found have changed since.
-func (r *replayRow) complete(now time.Time) {
-	r.Matched = max(r.Matched, r.Replayed+r.Skipped)
-	r.Skipped = r.Matched - r.Replayed
-	r.Status, r.EndedAt = app.ReplayCompleted, &now
-}
-
-// nextReplays returns the next deliveries that match a bulk replay, in the order of their ids.
-func nextReplays(ctx context.Context, tx bun.Tx, row replayRow, limit int) ([]app.DeliveryID, error) {
-	var next []app.DeliveryID
-	found := row.filter().ids(tx, true, row.Cursor, limit, row.ended)
-	err := tx.NewSelect().TableExpr("(?) AS found", found).Column("id").OrderExpr("id").Limit(int64(limit)).
-		Scan(ctx, &next)
-	return next, err
-}
-
-// lockReplayable locks the deliveries that can be replayed: they still match, their event has a body,
-// and their subscription exists.
-func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, next []app.DeliveryID) ([]app.DeliveryID, error) {
-	var locked []struct {
-		ID      app.DeliveryID
-		EventID app.EventID
-	}
-	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
-		Where("d.id = ANY (?::text[]) AND d.status = ?", pgdialect.Array(next), row.DeliveryStatus).
-		Where("EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)").
-		OrderExpr("d.id").For("UPDATE OF d").Scan(ctx, &locked)
-	if err != nil {
-		return nil, err
-	}
-	events := make([]app.EventID, len(locked))
-	for i, l := range locked {
-		events[i] = l.EventID
-	}
-	kept, err := keptEvents(ctx, tx, events)
-	var ids []app.DeliveryID
-	for _, l := range locked {
-		if kept[l.EventID] {
-			ids = append(ids, l.ID)
-		}
-	}
-	return ids, err
-}
-
-func saveReplay(ctx context.Context, tx bun.Tx, row replayRow) error {
-	_, err := tx.NewUpdate().Model(&row).
-		Column("status", "reason", "matched", "replayed", "skipped", "cursor", "ended_at").
-		Where("r.store_id = ? AND r.id = ?", row.StoreID, row.ID).Exec(ctx)
-	return err
 }

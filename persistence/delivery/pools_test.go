@@ -38,7 +38,7 @@ func TestSlowJobsStopNeitherDeliveriesNorDeadlines(t *testing.T) {
 	ended := make(chan error, steps)
 	for range steps / 2 {
 		go func() {
-			_, err := worker.ContinueBulkReplay(t.Context(), later, store, replay, 1)
+			_, err := worker.ContinueBulkReplay(t.Context(), later, store, replay, waiting(1))
 			ended <- err
 		}()
 		go func() {

@@ -45,9 +45,16 @@ func createReplay(t *testing.T, db *persistencetest.Database, store app.StoreID,
 // step runs one step of a bulk replay.
 func step(t *testing.T, db *persistencetest.Database, store app.StoreID, id app.ReplayID, limit int) app.ReplayStep {
 	t.Helper()
-	got, err := db.ContinueBulkReplay(t.Context(), later, store, id, limit)
+	got, err := db.ContinueBulkReplay(t.Context(), later, store, id, waiting(limit))
 	must(t, err)
 	return got
+}
+
+// waiting returns limits of which tests reach only the number of deliveries that wait for their first attempt.
+func waiting(limit int) app.ReplayLimits {
+	limits := app.DefaultReplayLimits()
+	limits.Waiting = limit
+	return limits
 }
 
 // A bulk replay queues deliveries up to the limit, continues after these have started, and ends. It
@@ -61,7 +68,7 @@ func TestBulkReplay(t *testing.T) {
 	dry := allOf(s)
 	dry.DryRun = true
 	change(t, db, "UPDATE outbox SET body = NULL WHERE id = (SELECT event_id FROM deliveries ORDER BY id DESC LIMIT 1)")
-	if got := createReplay(t, db, store, dry); got.ID != "" || got.Status != app.ReplayDryRun || got.Matched != 10 ||
+	if got := createReplay(t, db, store, dry); got.ID != "" || got.Status != app.ReplayDryRun || *got.Matched != 10 ||
 		got.Skipped != 1 {
 		t.Errorf("dry run: got %+v, want 10 matched, 1 skipped", got)
 	}
@@ -70,8 +77,8 @@ func TestBulkReplay(t *testing.T) {
 		t.Errorf("rows of a dry run: got %d, want 0", n)
 	}
 	replay := createReplay(t, db, store, allOf(s))
-	if replay.Matched != 10 || replay.Status != app.ReplayRunning {
-		t.Errorf("bulk replay: got %+v, want 10 matched, running", replay)
+	if replay.Matched != nil || replay.Status != app.ReplayRunning {
+		t.Errorf("bulk replay: got %+v, want it running and not counted", replay)
 	}
 	want := func(waiting int, want app.ReplayStep) {
 		t.Helper()
@@ -93,14 +100,14 @@ func TestBulkReplay(t *testing.T) {
 		WHERE id = (SELECT id FROM deliveries ORDER BY id OFFSET 6 LIMIT 1)`)
 	change(t, db, `UPDATE deliveries SET ended_at = $1
 		WHERE id = (SELECT id FROM deliveries ORDER BY id OFFSET 7 LIMIT 1)`, later.Add(time.Second))
-	want(3, app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 7, Skipped: 1})
+	want(2, app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 6, Skipped: 2})
 	want(3, app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 10, Replayed: 7, Skipped: 3})
 	want(3, app.ReplayStep{Status: app.ReplayCompleted, Matched: 10, Replayed: 7, Skipped: 3})
 	shown, err := db.BulkReplay(t.Context(), store, s, replay.ID)
 	must(t, err)
 	at := app.At(later)
-	replay.Status, replay.Replayed, replay.Skipped, replay.InProgress, replay.EndedAt = app.ReplayCompleted, 7, 3, 3,
-		&at
+	replay.Status, replay.Matched, replay.Replayed, replay.Skipped, replay.InProgress, replay.EndedAt =
+		app.ReplayCompleted, new(int64(10)), 7, 3, 3, &at
 	if diff := cmp.Diff(replay, shown); diff != "" {
 		t.Errorf("bulk replay (-want +got):\n%s", diff)
 	}
@@ -109,10 +116,10 @@ func TestBulkReplay(t *testing.T) {
 	}
 	var audited, job string
 	must(t, db.System().DB.QueryRowContext(t.Context(),
-		`SELECT action || ' ' || target || ' ' || actor_id || ' ' || (details->>'matched')
+		`SELECT action || ' ' || target || ' ' || actor_id || ' ' || (details->>'replayId')
 		FROM audit WHERE action = 'webhook.replayed'`).Scan(&audited))
 	must(t, db.System().DB.QueryRowContext(t.Context(), "SELECT kind || ' ' || subject FROM jobs").Scan(&job))
-	if audited != "webhook.replayed "+string(s)+" usr_1 10" || job != "replay "+string(replay.ID) {
+	if audited != "webhook.replayed "+string(s)+" usr_1 "+string(replay.ID) || job != "replay "+string(replay.ID) {
 		t.Errorf("got audit entry %q and job %q, want a replay of webhook %s and job %s", audited, job, s, replay.ID)
 	}
 }
@@ -146,14 +153,16 @@ func TestBulkReplayFilters(t *testing.T) {
 			in := allOf(s)
 			in.DryRun = true
 			test.change(&in)
-			if got := createReplay(t, db, store, in); got.Matched != test.want {
+			if got := createReplay(t, db, store, in); *got.Matched != test.want {
 				t.Errorf("%s: dry run: got %d matched, want %d", name, got.Matched, test.want)
 			}
 			in.DryRun = false
 			replay := createReplay(t, db, store, in)
-			if n := count(t, db, fmt.Sprintf(`SELECT matched FROM replays
-			WHERE id = '%s'`, replay.ID)); int64(n) != test.want {
-				t.Errorf("%s: got %d matched, want %d", name, n, test.want)
+			limits := waiting(0) // lists, and queues none
+			got, err := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, limits)
+			must(t, err)
+			if got.Matched != test.want || got.Replayed != 0 {
+				t.Errorf("%s: got %+v, want %d matched", name, got, test.want)
 			}
 		})
 	}
@@ -199,7 +208,7 @@ func TestBulkReplayByReason(t *testing.T) {
 	} {
 		in := allOf(s)
 		in.DeliveryStatus, in.DeliveryReason, in.DryRun = test.status, test.reason, true
-		if got := createReplay(t, db, store, in); got.Matched != int64(len(test.want)) ||
+		if got := createReplay(t, db, store, in); *got.Matched != int64(len(test.want)) ||
 			got.DeliveryReason != test.reason {
 			t.Errorf("%s: dry run: got %+v, want %d matched", test.reason, got, len(test.want))
 		}
@@ -214,6 +223,7 @@ func TestBulkReplayByReason(t *testing.T) {
 		must(t, err)
 		at, want := app.At(later), replay
 		want.Status, want.Replayed, want.EndedAt = app.ReplayCompleted, int64(len(test.want)), &at
+		want.Matched = &want.Replayed
 		if diff := cmp.Diff(want, shown); diff != "" || shown.DeliveryReason != test.reason {
 			t.Errorf("%s: bulk replay (-want +got): %s", test.reason, diff)
 		}
@@ -242,7 +252,7 @@ func TestConcurrentBulkReplayWorkers(t *testing.T) {
 	for range 4 {
 		wait.Go(func() {
 			for {
-				got, err := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, 3)
+				got, err := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, waiting(3))
 				if err != nil || got.Status != app.ReplayRunning {
 					if err != nil || got.Replayed != 40 || got.Skipped != 0 {
 						t.Errorf("last step: got %+v and error %v, want 40 replayed", got, err)
@@ -322,7 +332,7 @@ func TestBulkReplaySkipsChangedDeliveries(t *testing.T) {
 	must(t, err)
 	got := make(chan app.ReplayStep, 1)
 	go func() {
-		step, err := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, 4)
+		step, err := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, waiting(4))
 		if err != nil {
 			t.Error(err)
 		}

@@ -195,13 +195,21 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 		AND created_at >= '%s' AND created_at < '%s'`, second, early.Format(time.RFC3339), late.Format(time.RFC3339)))
 	checkReads("a dry run of a bulk replay", func() (int, error) {
 		counted, err := db.CreateBulkReplay(t.Context(), middle, store, app.Actor{}, replay, nil)
-		return int(counted.Matched), err
+		return int(*counted.Matched), err
 	}, delivered, ofTime)
 	replay.DryRun, replay.DeliveryStatus, replay.To = false, app.ReplayedDeadLetters, app.At(middle)
 	created, err := db.CreateBulkReplay(t.Context(), middle, store, app.Actor{}, replay, nil)
 	must(t, err)
-	checkReads("a step of a bulk replay", func() (int, error) {
-		step, err := db.ContinueBulkReplay(t.Context(), middle, store, created.ID, 5)
+	limits := waiting(5)
+	limits.List = 5
+	checkReads("a step that lists deliveries of a bulk replay", func() (int, error) {
+		step, err := db.ContinueBulkReplay(t.Context(), middle, store, created.ID, limits)
+		return int(step.Matched), err
+	}, 5, 300)
+	_, err = db.ContinueBulkReplay(t.Context(), middle, store, created.ID, waiting(0)) // lists the others
+	must(t, err)
+	checkReads("a step that queues deliveries of a bulk replay", func() (int, error) {
+		step, err := db.ContinueBulkReplay(t.Context(), middle, store, created.ID, limits)
 		return int(step.Replayed), err
 	}, 5, 300)
 }

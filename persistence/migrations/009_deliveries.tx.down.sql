@@ -1,4 +1,4 @@
-DROP TABLE mails, jobs, replays, plan_windows;
+DROP TABLE mails, jobs, replay_items, replays, plan_windows;
 DROP FUNCTION plan_lock;
 DROP VIEW plan_queues;
 DROP TABLE attempts, turns, deliveries;

@@ -250,7 +250,7 @@ CREATE FUNCTION plan_lock(queue text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $
     SELECT hashtextextended('plan/' || queue, 0)
 $$;
 
--- Bulk replays: filter and progress. The cursor moves in the transaction that queues the deliveries before it.
+-- Bulk replays: filter and progress. Cursor and position move in the transaction that lists or queues rows.
 CREATE TABLE replays (
     id              text PRIMARY KEY,
     store_id        text NOT NULL REFERENCES stores,
@@ -263,10 +263,12 @@ CREATE TABLE replays (
     created_to      timestamptz NOT NULL,          -- and before this time
     status          text NOT NULL CHECK (status IN ('running', 'completed', 'cancelled')),
     reason          text NOT NULL DEFAULT '',      -- reason of a cancellation
-    matched         bigint NOT NULL,
+    matched         bigint NOT NULL DEFAULT 0,     -- of the listed part of the period
     replayed        bigint NOT NULL DEFAULT 0,
     skipped         bigint NOT NULL DEFAULT 0,
-    cursor          text NOT NULL DEFAULT '',      -- last delivery that was checked; for missed events, a position
+    listed          boolean NOT NULL DEFAULT false, -- the list is complete
+    cursor          text NOT NULL DEFAULT '',      -- of the list: last delivery; for missed events, a position
+    position        bigint NOT NULL DEFAULT 0,     -- of the last queued row of the list
     created_at      timestamptz NOT NULL,
     ended_at        timestamptz,
     CHECK ((status = 'running') = (ended_at IS NULL))
@@ -275,6 +277,16 @@ CREATE INDEX replays_of_store ON replays (store_id, id);
 -- For the reconciler: bulk replays whose workflow may be lost.
 CREATE INDEX replays_running ON replays (created_at, id) WHERE status = 'running';
 CALL fence('replays', 'store_id');
+
+-- The lists of running bulk replays: deliveries, or missed events, that will be queued in the order of their positions.
+CREATE TABLE replay_items (
+    replay_id text NOT NULL REFERENCES replays ON DELETE CASCADE,
+    store_id  text NOT NULL,
+    position  bigint NOT NULL, -- of the event
+    id        text NOT NULL,   -- delivery or missed event
+    PRIMARY KEY (replay_id, position, id)
+);
+CALL fence('replay_items', 'store_id');
 
 -- Jobs: work that a transaction enqueues and a workflow does. A row is deleted when its workflow has started.
 CREATE TABLE jobs (

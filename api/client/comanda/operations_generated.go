@@ -1898,7 +1898,8 @@ func (c *Client) AllReplays(
 
 // ReplayDeliveries sends POST /replays: replay the store's finished deliveries.
 //
-// With dryRun, counts the deliveries without replaying them.
+// Delivers the events of each order, customer, product or reservation one at a time, in the order of their
+// positions, whatever the ordering of a webhook is. With dryRun, counts the deliveries without replaying them.
 //
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 //
@@ -2459,7 +2460,8 @@ func (c *Client) GetDeliveryAttempt(
 
 // ReplayWebhook sends POST /webhooks/{id}/replay: replay a webhook's finished deliveries.
 //
-// With dryRun, counts the deliveries without replaying them.
+// Delivers the events of each order, customer, product or reservation one at a time, in the order of their
+// positions, whatever the webhook's ordering is. With dryRun, counts the deliveries without replaying them.
 //
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 //

@@ -338,10 +338,12 @@ type BulkReplay struct {
 	From time.Time `json:"from"`
 	// Id of the bulk replay. Absent for a dry run.
 	ID string `json:"id,omitzero"`
-	// The number of replayed deliveries whose first attempt is still due.
+	// The number of replayed deliveries whose first attempt is still due, including those that wait for an earlier
+	// delivery of the same resource.
 	InProgress int64 `json:"inProgress"`
-	// The number of matching deliveries at the time of the request.
-	Matched int64 `json:"matched"`
+	// The number of matching deliveries. Absent until they have been counted; a request for a replay does not count
+	// them.
+	Matched int `json:"matched,omitzero"`
 	// The replayed deliveries by status. Only in the response for a single bulk replay.
 	Outcomes *ReplayOutcomes `json:"outcomes,omitzero"`
 	// The reason for the cancellation.

@@ -2559,7 +2559,7 @@ export interface paths {
         put?: never;
         /**
          * Replay the store's finished deliveries
-         * @description With dryRun, counts the deliveries without replaying them.
+         * @description Delivers the events of each order, customer, product or reservation one at a time, in the order of their positions, whatever the ordering of a webhook is. With dryRun, counts the deliveries without replaying them.
          *
          *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -3392,7 +3392,7 @@ export interface paths {
         put?: never;
         /**
          * Replay a webhook's finished deliveries
-         * @description With dryRun, counts the deliveries without replaying them.
+         * @description Delivers the events of each order, customer, product or reservation one at a time, in the order of their positions, whatever the webhook's ordering is. With dryRun, counts the deliveries without replaying them.
          *
          *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -4504,14 +4504,11 @@ export interface components {
             id?: string;
             /**
              * Format: int64
-             * @description The number of replayed deliveries whose first attempt is still due.
+             * @description The number of replayed deliveries whose first attempt is still due, including those that wait for an earlier delivery of the same resource.
              */
             inProgress: number;
-            /**
-             * Format: int64
-             * @description The number of matching deliveries at the time of the request.
-             */
-            matched: number;
+            /** @description The number of matching deliveries. Absent until they have been counted; a request for a replay does not count them. */
+            matched?: number;
             /** @description The replayed deliveries by status. Only in the response for a single bulk replay. */
             outcomes?: components["schemas"]["ReplayOutcomes"];
             /**

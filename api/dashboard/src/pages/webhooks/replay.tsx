@@ -76,7 +76,7 @@ export function ReplayDialog({ webhooks, webhookId, reason, onClose }: Props) {
   const off = webhooks.filter((webhook) => !webhook.isActive && webhook.id === (filters.webhookId ?? webhook.id));
   const missed = filters.status === "missed";
   const again = missed ? "" : " again";
-  const matching = dryRun.data && !dryRun.isFetching ? dryRun.data.matched - dryRun.data.skipped : undefined;
+  const matching = dryRun.data && !dryRun.isFetching ? (dryRun.data.matched ?? 0) - dryRun.data.skipped : undefined;
   return (
     <Dialog
       onClose={onClose}
@@ -204,8 +204,12 @@ function Progress({ id, initial }: { id: string; initial: BulkReplay }) {
   });
   const { status, matched, replayed, skipped, inProgress, reason } = replay.data;
   const done = replayed + skipped;
-  const percent = matched > 0 ? Math.min(100, Math.round((done / matched) * 100)) : 100;
-  const parts = [`${replayed.toLocaleString()} of ${matched.toLocaleString()} queued`];
+  const percent = matched === undefined ? 0 : matched > 0 ? Math.min(100, Math.round((done / matched) * 100)) : 100;
+  const parts = [
+    matched === undefined
+      ? "The matching deliveries are being counted"
+      : `${replayed.toLocaleString()} of ${matched.toLocaleString()} queued`,
+  ];
   if (inProgress > 0) parts.push(`${inProgress.toLocaleString()} in progress`);
   if (skipped > 0) parts.push(`${skipped.toLocaleString()} skipped (no longer stored or already replayed)`);
   const { outcomes } = replay.data;

@@ -1,0 +1,275 @@
+package delivery
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// A bulk replay first lists the deliveries to replay, or the missed events, with their positions. Then it queues them
+// in the order of their positions, which no index of the deliveries has.
+
+// replayItem is a row of the list of a bulk replay.
+type replayItem struct {
+	ID             string // of a delivery or of a missed event
+	Position       int64
+	SubscriptionID app.SubscriptionID
+	Resource       string // "" = none: it takes no turns
+	IsFree         bool   // no delivery has the turn of the resource
+}
+
+// ContinueBulkReplay lists or queues the next deliveries of a bulk replay, in one transaction. It queues none while the
+// limits are reached. A repeated call resumes where the previous call ended. Of a bulk replay that has ended,
+// it removes the rest of the list. It returns NOT_FOUND if there is no such bulk replay.
+func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
+	limits app.ReplayLimits,
+) (app.ReplayStep, error) {
+	now = app.At(now).Time
+	var row replayRow
+	var queued []deliveryRow
+	var moved, rest bool
+	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		row, queued, moved, rest = replayRow{}, nil, false, false
+		err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("UPDATE").Scan(ctx)
+		if err != nil {
+			return err
+		}
+		if row.Status == app.ReplayRunning {
+			if moved, queued, err = row.step(ctx, tx, now, limits); err != nil {
+				return err
+			}
+		}
+		if row.Status != app.ReplayRunning {
+			rest, err = row.removeItems(ctx, tx, limits.Step)
+		}
+		return err
+	})
+	if err == nil {
+		for _, d := range queued {
+			q.notifyOrders(changedEvent{d.EventID, store, d.EventType})
+		}
+	}
+	return app.ReplayStep{
+		Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped,
+		Rest: rest,
+	}, err
+}
+
+// step makes one step of a running bulk replay and saves it. It reports whether the step has changed it.
+func (r *replayRow) step(ctx context.Context, tx bun.Tx, now time.Time, limits app.ReplayLimits) (
+	moved bool, queued []deliveryRow, err error,
+) {
+	if r.SubscriptionID != "" {
+		err := findSubscription(ctx, tx, r.StoreID, r.SubscriptionID)
+		if errors.Is(err, sql.ErrNoRows) {
+			r.Status, r.Reason, r.EndedAt = app.ReplayCancelled, app.ReasonDeleted, &now
+			return true, nil, r.save(ctx, tx)
+		}
+		if err != nil {
+			return false, nil, err
+		}
+	}
+	if !r.Listed {
+		moved = true
+		if err := r.list(ctx, tx, limits.List); err != nil {
+			return false, nil, err
+		}
+	}
+	if r.Listed {
+		lines, rows, err := r.room(ctx, tx, limits)
+		if err != nil {
+			return false, nil, err
+		}
+		if lines > 0 && rows > 0 {
+			moved = true
+			if queued, err = r.queueItems(ctx, tx, now, lines, rows); err != nil {
+				return false, nil, err
+			}
+		}
+	}
+	if !moved {
+		return false, nil, nil
+	}
+	return true, queued, r.save(ctx, tx)
+}
+
+// list adds the next deliveries or events to the list.
+func (r *replayRow) list(ctx context.Context, tx bun.Tx, limit int) error {
+	if r.DeliveryStatus == app.ReplayedMissed {
+		return r.listMissed(ctx, tx, limit)
+	}
+	ids := r.filter().ids(tx, true, app.DeliveryID(r.Cursor), limit, r.ended)
+	found := tx.NewSelect().TableExpr("(?) AS found", ids).Column("id").OrderExpr("id").Limit(int64(limit))
+	var listed int
+	var last string
+	err := tx.NewRaw(`WITH found AS MATERIALIZED (?2), item AS (
+			INSERT INTO replay_items (replay_id, store_id, position, id)
+			SELECT ?0, ?1, d.position, d.id FROM found JOIN deliveries d ON d.id = found.id
+		)
+		SELECT count(*), coalesce(max(id), '') FROM found`, r.ID, r.StoreID, found).Scan(ctx, &listed, &last)
+	if err != nil {
+		return err
+	}
+	r.Matched += int64(listed)
+	r.listed(listed == limit, last)
+	return nil
+}
+
+// listed advances the cursor of the list. more reports whether there may be further deliveries or events.
+func (r *replayRow) listed(more bool, last string) {
+	r.Listed = !more
+	if r.Cursor = ""; more {
+		r.Cursor = last
+	}
+}
+
+// room returns the numbers of resources whose turns new deliveries may take, and of deliveries that may be queued.
+func (r *replayRow) room(ctx context.Context, tx bun.Tx, limits app.ReplayLimits) (lines, rows int, err error) {
+	var waiting, unfinished int
+	err = tx.NewRaw(`SELECT count(*) FILTER (WHERE status = 'pending' OR status = 'queued' AND NOT held), count(*)
+		FROM deliveries WHERE replay_id = ? AND status IN ('queued', 'pending', 'retrying')`, r.ID).
+		Scan(ctx, &waiting, &unfinished)
+	return limits.Waiting - waiting, min(limits.Unfinished-unfinished, limits.Step), err
+}
+
+// nextItems selects the next rows of the list.
+const nextItems = `SELECT i.id, i.position, coalesce(line.subscription_id, '') AS subscription_id,
+		coalesce(line.resource, '') AS resource,
+		NOT EXISTS (SELECT FROM turns t
+			WHERE t.subscription_id = line.subscription_id AND t.resource = line.resource) AS is_free
+	FROM (SELECT id, position FROM replay_items WHERE replay_id = ?0 AND position >= ?1
+			ORDER BY position, id LIMIT ?2) i
+		LEFT JOIN LATERAL (
+			SELECT d.subscription_id, d.resource FROM deliveries d WHERE NOT ?3 AND d.id = i.id
+			UNION ALL
+			SELECT ?4, e.subject FROM outbox e WHERE ?3 AND e.id = i.id) line ON true
+	ORDER BY i.position, i.id`
+
+// takingTurns returns the first rows of a list that take the turns of at most this number of resources. The others will
+// be held back.
+func takingTurns(items []replayItem, lines int) []replayItem {
+	type line struct {
+		subscription app.SubscriptionID
+		resource     string
+	}
+	taken := map[line]bool{}
+	for i, item := range items {
+		of := line{item.SubscriptionID, item.Resource}
+		if !item.IsFree || taken[of] {
+			continue
+		}
+		if lines == 0 {
+			return items[:i]
+		}
+		lines--
+		taken[of] = item.Resource != ""
+	}
+	return items
+}
+
+// queueItems queues the next deliveries of the list, at most rows of at most lines resources that are free, and removes
+// them from the list. It returns the queued deliveries. The bulk replay is completed when the list is empty.
+func (r *replayRow) queueItems(ctx context.Context, tx bun.Tx, now time.Time, lines, rows int) ([]deliveryRow, error) {
+	var found []replayItem
+	missed := r.DeliveryStatus == app.ReplayedMissed
+	err := tx.NewRaw(nextItems, r.ID, r.Position, rows, missed, r.SubscriptionID).Scan(ctx, &found)
+	if err != nil {
+		return nil, err
+	}
+	items := takingTurns(found, lines)
+	var queued []deliveryRow
+	done := len(items)
+	if missed {
+		queued, done, err = queueMissedItems(ctx, tx, now, r, items)
+	} else {
+		queued, err = queueEndedItems(ctx, tx, now, r, items)
+	}
+	if err != nil {
+		return nil, err
+	}
+	if len(found) < rows && done == len(found) {
+		r.Status, r.EndedAt = app.ReplayCompleted, &now
+	}
+	if done == 0 {
+		return nil, nil
+	}
+	r.Position = items[done-1].Position
+	ids := make([]string, done)
+	for i, item := range items[:done] {
+		ids[i] = item.ID
+	}
+	_, err = tx.NewRaw(`DELETE FROM replay_items WHERE replay_id = ? AND position <= ? AND id = ANY (?::text[])`,
+		r.ID, r.Position, pgdialect.Array(ids)).Exec(ctx)
+	return queued, err
+}
+
+// queueEndedItems queues ended deliveries of the list. It skips those that no longer match.
+func queueEndedItems(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, items []replayItem) (
+	[]deliveryRow, error,
+) {
+	listed := make([]app.DeliveryID, len(items))
+	for i, item := range items {
+		listed[i] = app.DeliveryID(item.ID)
+	}
+	ids, err := lockReplayable(ctx, tx, *row, listed)
+	if err != nil {
+		return nil, err
+	}
+	row.Replayed += int64(len(ids))
+	row.Skipped += int64(len(items) - len(ids))
+	return requeue(ctx, tx, now, row.StoreID, row.ID, ids...)
+}
+
+// lockReplayable locks the deliveries that can be replayed: they still match, their event has a body,
+// and their subscription exists.
+func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, listed []app.DeliveryID) ([]app.DeliveryID, error) {
+	var locked []struct {
+		ID      app.DeliveryID
+		EventID app.EventID
+	}
+	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
+		Where("d.id = ANY (?::text[]) AND d.status = ?", pgdialect.Array(listed), row.DeliveryStatus).
+		Where("EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)").
+		OrderExpr("d.id").For("UPDATE OF d").Scan(ctx, &locked)
+	if err != nil {
+		return nil, err
+	}
+	events := make([]app.EventID, len(locked))
+	for i, l := range locked {
+		events[i] = l.EventID
+	}
+	kept, err := keptEvents(ctx, tx, events)
+	var ids []app.DeliveryID
+	for _, l := range locked {
+		if kept[l.EventID] {
+			ids = append(ids, l.ID)
+		}
+	}
+	return ids, err
+}
+
+// removeItems removes rows of the list, at most limit, and reports whether there may be more.
+func (r *replayRow) removeItems(ctx context.Context, tx bun.Tx, limit int) (bool, error) {
+	removed, err := tx.NewRaw(`DELETE FROM replay_items WHERE (replay_id, position, id) IN (
+			SELECT replay_id, position, id FROM replay_items WHERE replay_id = ? AND position >= ?
+			ORDER BY position, id LIMIT ?)`, r.ID, r.Position, limit).Exec(ctx)
+	if err != nil {
+		return false, err
+	}
+	n, err := removed.RowsAffected()
+	return n == int64(limit), err
+}
+
+// save stores the progress.
+func (r *replayRow) save(ctx context.Context, tx bun.Tx) error {
+	_, err := tx.NewUpdate().Model(r).
+		Column("status", "reason", "matched", "replayed", "skipped", "listed", "cursor", "position", "ended_at").
+		Where("r.store_id = ? AND r.id = ?", r.StoreID, r.ID).Exec(ctx)
+	return err
+}
