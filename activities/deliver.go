@@ -32,6 +32,8 @@ type Store interface {
 	RecordAttempt(ctx context.Context, attempt app.MadeAttempt) (fresh bool, err error)
 	// EndDelivery ends a delivery without an attempt.
 	EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error
+	// BeginReplay begins the replay of an ended delivery if it gets its turn, and reports so. Otherwise it queues it.
+	BeginReplay(ctx context.Context, now time.Time, id app.DeliveryID) (began bool, err error)
 	// OutgoingTest loads the input of a test. It returns NOT_FOUND if the subscription does not exist.
 	OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgoing, error)
 	// RecordTest records the attempt of a test.
@@ -329,6 +331,22 @@ type CancelInput struct {
 // Cancel records that a delivery's workflow was cancelled.
 func (d *Deliveries) Cancel(ctx context.Context, in CancelInput) error {
 	return d.store.EndDelivery(ctx, d.now(), in.DeliveryID, app.DeliveryCancelled, app.ReasonCancelled)
+}
+
+// BeginReplayInput identifies a dead letter that an operator replays.
+type BeginReplayInput struct {
+	DeliveryID app.DeliveryID `json:"deliveryId"`
+}
+
+// BeginReplayResult is the result of a request for the turn.
+type BeginReplayResult struct {
+	Began bool `json:"began"` // false = the replay is queued, and its workflow gets a signal when it is claimed
+}
+
+// BeginReplay asks for the turn of an operator's replay. It can be repeated.
+func (d *Deliveries) BeginReplay(ctx context.Context, in BeginReplayInput) (BeginReplayResult, error) {
+	began, err := d.store.BeginReplay(ctx, d.now(), in.DeliveryID)
+	return BeginReplayResult{Began: began}, err
 }
 
 // Headers returns the headers of an attempt that begins at at: Comanda's, those of Standard Webhooks

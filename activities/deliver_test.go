@@ -75,6 +75,10 @@ func (m *memory) RecordTest(ctx context.Context, attempt app.MadeAttempt) error 
 	return err
 }
 
+func (m *memory) BeginReplay(context.Context, time.Time, app.DeliveryID) (bool, error) {
+	return true, nil
+}
+
 func (m *memory) EndDelivery(
 	_ context.Context, _ time.Time, _ app.DeliveryID, status app.DeliveryStatus, reason string,
 ) error {

@@ -146,6 +146,8 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.enqueueLost",             // reconciliation
 		"delivery.PlanUsage",               // a plan belongs to the website
 		"delivery.Replay",                  // the plan belongs to the website
+		"delivery.BeginReplay",             // attempt recording
+		"delivery.Reorder",                 // a change of ordering is a background job
 		"Elsewhere",                        // the probe behind STORE_MISMATCH
 		"delivery.EndDelivery",             // attempt recording
 		"delivery.Erase",                   // retention

@@ -25,6 +25,7 @@ const (
 	activityDeliver      = "Deliver"
 	activityDeliverBurst = "DeliverBurst"
 	activityCancel       = "Cancel"
+	activityBeginReplay  = "BeginReplay"
 
 	activityTickWatchdog   = "TickWatchdog"
 	activityContinueReplay = "ContinueReplay"

@@ -4,12 +4,16 @@ import (
 	"slices"
 	"time"
 
+	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
+
+	"github.com/comanda-dev/comanda/activities"
 )
 
 // ReplaySignal requests a replay. A relay's signal contains the number of the attempt with which the replay begins, so
 // that an early signal is not missed and no signal has an effect twice. An operator's signal is empty. It has an effect
-// only while the workflow waits as a dead letter.
+// only while the workflow waits as a dead letter, and asks for the turn of the delivery first: if another delivery of
+// the resource has it, the replay is queued, and a relay's signal follows when its turn comes.
 type ReplaySignal struct {
 	Attempt int `json:"attempt"`
 	// Overdue is set by the reconciler only. It is the time at which the delivery was read as pending or retrying
@@ -22,12 +26,31 @@ type ReplaySignal struct {
 // skew.
 const deadBefore = time.Minute
 
-// accepts reports whether a signal replays a dead letter that has waited since the given time.
+// byOperator reports whether an operator has sent a signal.
+func (s ReplaySignal) byOperator() bool { return s.Overdue == nil && s.Attempt == 0 }
+
+// accepts reports whether a relay's or the reconciler's signal replays a dead letter that has waited since the given
+// time.
 func (d *delivery) accepts(signal ReplaySignal, since time.Time) bool {
 	if signal.Overdue != nil {
 		return signal.Overdue.Sub(since) > deadBefore
 	}
-	return signal.Attempt == 0 || signal.Attempt == d.state.Attempts+1
+	return signal.Attempt == d.state.Attempts+1
+}
+
+// beginReplay asks for the turn of an operator's replay and reports whether the replay may begin. Otherwise it is
+// queued.
+func (d *delivery) beginReplay(ctx workflow.Context) (bool, error) {
+	options := jobOptions(temporal.Priority{FairnessKey: d.in.Queue}, d.in.Policy.AttemptLimit)
+	options.Summary = "ask for the turn of the replay"
+	asking := workflow.WithActivityOptions(ctx, options)
+	in := activities.BeginReplayInput{DeliveryID: d.in.DeliveryID}
+	var began activities.BeginReplayResult
+	err := workflow.ExecuteActivity(asking, activityBeginReplay, in).Get(asking, &began)
+	if err == nil && !began.Began {
+		workflow.SetCurrentDetails(ctx, "dead letter; its replay is queued")
+	}
+	return began.Began, err
 }
 
 // replaySignalled reads the pending signals and reports whether one of them names the next attempt. It keeps signals
@@ -55,15 +78,21 @@ func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
 	})
 	signals := workflow.GetSignalChannel(ctx, SignalReplay)
 	for {
-		var replay, timeout bool
+		var replay, asked, timeout bool
 		selector := workflow.NewSelector(ctx)
 		selector.AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
 			var signal ReplaySignal
 			c.Receive(ctx, &signal)
-			replay = d.accepts(signal, since)
+			asked, replay = signal.byOperator(), d.accepts(signal, since)
 		})
 		selector.AddFuture(expired, func(workflow.Future) { timeout = true })
 		selector.Select(ctx)
+		if asked {
+			var err error
+			if replay, err = d.beginReplay(ctx); err != nil {
+				return false, err
+			}
+		}
 		switch {
 		case replay:
 			return true, nil

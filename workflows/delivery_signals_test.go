@@ -138,3 +138,50 @@ func TestReconcilerSignal(t *testing.T) {
 		})
 	}
 }
+
+// An operator's replay asks for the turn. If it is taken, no attempt is made until the relay's signal. Then it begins,
+// also if the operator signals again meanwhile.
+func TestOperatorsReplayWaitsForItsTurn(t *testing.T) {
+	for name, test := range map[string]struct {
+		waits, asked int
+		signals      map[time.Duration]ReplaySignal
+		at           time.Duration // of the attempt
+	}{
+		"the turn is free": {0, 1, map[time.Duration]ReplaySignal{time.Hour: {}}, time.Hour},
+		"the turn is taken": {1, 1, map[time.Duration]ReplaySignal{
+			time.Hour: {}, 3 * time.Hour: {Attempt: 1},
+		}, 3 * time.Hour},
+		"signalled again": {2, 2, map[time.Duration]ReplaySignal{
+			time.Hour: {}, 2 * time.Hour: {}, 3 * time.Hour: {Attempt: 1},
+		}, 3 * time.Hour},
+		"of another attempt": {1, 1, map[time.Duration]ReplaySignal{
+			time.Hour: {}, 2 * time.Hour: {Attempt: 2}, 3 * time.Hour: {Attempt: 1},
+		}, 3 * time.Hour},
+		"by a relay": {0, 0, map[time.Duration]ReplaySignal{time.Hour: {Attempt: 1}}, time.Hour},
+	} {
+		t.Run(name, func(t *testing.T) {
+			s := newScript(t, inactive, delivered)
+			s.waits = test.waits
+			for at, signal := range test.signals {
+				s.signal(at, signal)
+			}
+			s.run(true)
+			s.check(t, app.DeliveryDelivered, 1, "dead_letter", "delivered")
+			if diff := cmp.Diff([]time.Duration{0, test.at}, s.at); diff != "" || s.asked != test.asked {
+				t.Errorf("asked %d times, want %d; times of the attempts (-want +got):\n%s", s.asked, test.asked, diff)
+			}
+		})
+	}
+}
+
+// A queued replay of an operator ends with the dead letter: a later claim starts another run.
+func TestQueuedReplayOutlivesItsWorkflow(t *testing.T) {
+	s := newScript(t, inactive)
+	s.waits = 1
+	s.signal(time.Hour, ReplaySignal{})
+	s.run(true)
+	s.check(t, app.DeliveryDeadLetter, 0, "dead_letter")
+	if len(s.made) != 1 || s.asked != 1 {
+		t.Errorf("%d attempts and %d requests for the turn, want one each", len(s.made), s.asked)
+	}
+}

@@ -32,6 +32,8 @@ type script struct {
 	input    DeliveryInput
 	cancels  int
 	canceled func() // called while the cancellation is recorded
+	asked    int
+	waits    int // number of operator's replays that are queued instead of begun
 }
 
 var (
@@ -57,6 +59,7 @@ func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
 	s.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
 	s.RegisterActivityWithOptions(s.deliver, activity.RegisterOptions{Name: activityDeliver})
 	s.RegisterActivityWithOptions(s.cancel, activity.RegisterOptions{Name: activityCancel})
+	s.RegisterActivityWithOptions(s.beginReplay, activity.RegisterOptions{Name: activityBeginReplay})
 	s.OnUpsertTypedSearchAttributes(mock.Anything).Return(nil).Run(func(args mock.Arguments) {
 		state, _ := args.Get(0).(temporal.SearchAttributes).GetKeyword(attributeState)
 		s.ended = append(s.ended, state)
@@ -91,6 +94,11 @@ func (s *script) cancel(ctx context.Context, _ activities.CancelInput) error {
 		s.canceled()
 	}
 	return nil
+}
+
+func (s *script) beginReplay(context.Context, activities.BeginReplayInput) (activities.BeginReplayResult, error) {
+	s.asked++
+	return activities.BeginReplayResult{Began: s.asked > s.waits}, nil
 }
 
 func (s *script) run(quick bool) {

@@ -77,6 +77,7 @@ func NewWorkers(
 	for _, lane := range []worker.Worker{w.fast, w.slow} {
 		lane.RegisterActivityWithOptions(deliveries.Deliver, activity.RegisterOptions{Name: activityDeliver})
 	}
+	w.jobs.RegisterActivityWithOptions(deliveries.BeginReplay, activity.RegisterOptions{Name: activityBeginReplay})
 	w.jobs.RegisterActivityWithOptions(deliveries.Cancel, activity.RegisterOptions{Name: activityCancel})
 	return w
 }

@@ -1,0 +1,60 @@
+package delivery
+
+import (
+	"context"
+	"database/sql"
+	"errors"
+	"time"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// BeginReplay begins the replay of an ended delivery, which an operator has requested, and reports whether its workflow
+// may make the first attempt now. The replay passes by the queue and the plan, but not by the turn of its resource: if
+// another delivery has it, the replay is queued, and a later claim counts it. A delivery in progress has already begun,
+// and a queued one stays queued. One that cannot be delivered again stays as it is: its attempt ends it.
+func (q *Queue) BeginReplay(ctx context.Context, now time.Time, id app.DeliveryID) (began bool, err error) {
+	now = app.At(now).Time
+	var event changedEvent
+	err = q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		event, began = changedEvent{}, true
+		var d struct {
+			Status    app.DeliveryStatus
+			StoreID   app.StoreID
+			EventID   app.EventID
+			EventType app.EventType
+			Orphaned  bool
+		}
+		err := tx.NewRaw(`SELECT d.status, d.store_id, d.event_id, d.event_type,
+				NOT EXISTS (SELECT FROM subscriptions s
+					WHERE s.id = d.subscription_id AND s.deleted_at IS NULL) AS orphaned
+			FROM deliveries d WHERE d.id = ? FOR UPDATE`, id).Scan(ctx, &d)
+		switch {
+		case errors.Is(err, sql.ErrNoRows):
+			return nil
+		case err != nil:
+			return err
+		case !d.Status.CanBeReplayed():
+			began = d.Status != app.DeliveryQueued
+			return nil
+		}
+		kept, err := keptEvents(ctx, tx, []app.EventID{d.EventID})
+		if err != nil || !kept[d.EventID] || d.Orphaned {
+			return err
+		}
+		if _, err := requeue(ctx, tx, now, d.StoreID, "", id); err != nil {
+			return err
+		}
+		event = changedEvent{d.EventID, d.StoreID, d.EventType}
+		return tx.NewRaw(`WITH begun AS (
+				UPDATE deliveries SET status = 'pending', started_at = ?, counted_in = NULL, relay = NULL
+				WHERE id = ? AND status = 'queued' AND NOT held RETURNING 1
+			) SELECT count(*) > 0 FROM begun`, now, id).Scan(ctx, &began)
+	})
+	if err == nil && event.ID != "" {
+		q.notifyOrders(event)
+	}
+	return began, err
+}
