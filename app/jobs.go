@@ -28,8 +28,9 @@ type JobClaim struct {
 	Lease    time.Duration  // time after which another claim can return the jobs
 }
 
-// UrgentJobs are the kinds of jobs that a deadline or a promise to stop deliveries depends on.
-var UrgentJobs = []JobKind{JobAcceptance, JobTeardown, JobDeactivation}
+// UrgentJobs are the kinds of jobs that a deadline or a promise to stop deliveries depends on, or for which deliveries
+// wait.
+var UrgentJobs = []JobKind{JobAcceptance, JobTeardown, JobDeactivation, JobReordering}
 
 // UrgentMails are the kinds of mails with a link for which a person waits. Their jobs are urgent.
 var UrgentMails = []MailKind{

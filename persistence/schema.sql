@@ -1224,6 +1224,7 @@ CREATE TABLE subscriptions (
     previous_secret_until timestamp with time zone,
     filter text,
     ordering text NOT NULL DEFAULT 'none'::text,
+    reordering boolean NOT NULL DEFAULT false,
     headers bytea,
     header_names text[] NOT NULL DEFAULT '{}'::text[],
     is_active boolean NOT NULL DEFAULT true,
@@ -1231,6 +1232,8 @@ CREATE TABLE subscriptions (
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     deleted_at timestamp with time zone,
+    is_claimable boolean NOT NULL GENERATED ALWAYS AS ((is_active AND (deleted_at IS NULL) AND (NOT (reordering AND
+        (ordering = 'resource'::text))))) STORED,
     CONSTRAINT subscriptions_pkey PRIMARY KEY (id),
     CONSTRAINT subscriptions_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT subscriptions_ordering_check CHECK ((ordering = ANY (ARRAY['none'::text, 'resource'::text])))
@@ -1238,6 +1241,7 @@ CREATE TABLE subscriptions (
 CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at, id) WHERE (deleted_at IS NOT NULL);
 CREATE INDEX subscriptions_inactive ON subscriptions (updated_at, id) WHERE ((NOT is_active) AND (deleted_at IS NULL));
 CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) WHERE (deleted_at IS NULL);
+CREATE INDEX subscriptions_reordering ON subscriptions (updated_at, id) WHERE (reordering AND (deleted_at IS NULL));
 CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE (previous_secret_until IS NOT NULL);
 ALTER TABLE subscriptions ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON subscriptions TO comanda_system USING (true);

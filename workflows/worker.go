@@ -109,7 +109,7 @@ func Register(registry worker.WorkflowRegistry) {
 		workflowTest: Test, string(app.JobTeardown): Teardown, string(app.JobDeactivation): Deactivation,
 		string(app.JobMail): Mail, string(app.JobWatchdog): Watchdog, string(app.JobReplay): Replay,
 		string(app.JobSoldOut): SoldOut, string(app.JobErasure): Erasure,
-		string(app.JobAcceptance): Acceptance,
+		string(app.JobAcceptance): Acceptance, string(app.JobReordering): Reordering,
 	} {
 		registry.RegisterWorkflowWithOptions(each, workflow.RegisterOptions{Name: name})
 	}

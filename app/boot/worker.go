@@ -84,6 +84,7 @@ func newWorkers(
 		config.stopTimeout(activities.DefaultDeliveryPolicy(config.DeliveryTimeout)))
 	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, time.Now))
 	workers.HandleDeactivation(activities.NewDeactivation(db, time.Now))
+	workers.HandleReordering(activities.NewReorderings(db, time.Now))
 	workers.HandleAcceptances(activities.NewAcceptances(db, time.Now))
 	workers.HandleProducts(activities.NewProducts(db, time.Now))
 	workers.HandleErasure(activities.NewErasure(db, time.Now))

@@ -22,7 +22,8 @@ type unfinishedWork struct {
 // unfinished lists the work whose jobs are enqueued again. Each search for one delivery has a status and LIMIT 1, so
 // that PostgreSQL reads one entry of an index instead of all deliveries of the subscription.
 var unfinished = []unfinishedWork{
-	{app.JobAcceptance, `SELECT store_id, order_id AS subject, $3::text AS kind, '' AS queue, next_at AS at, true AS lost
+	{app.JobAcceptance, `SELECT store_id, order_id AS subject, $3::text AS kind, '' AS queue, next_at AS at,
+			true AS lost
 		FROM acceptances WHERE next_at <= $2 AND (next_at, order_id) > ($6, $7) ORDER BY next_at, order_id LIMIT $8`},
 	{app.JobTeardown, `SELECT s.store_id, s.id AS subject, $3::text AS kind, '' AS queue, s.deleted_at AS at,
 			coalesce(
@@ -41,6 +42,9 @@ var unfinished = []unfinishedWork{
 		FROM subscriptions s WHERE NOT s.is_active AND s.deleted_at IS NULL AND s.updated_at <= $2
 			AND (s.updated_at, s.id) > ($6, $7)
 		ORDER BY s.updated_at, s.id LIMIT $8`},
+	{app.JobReordering, `SELECT store_id, id AS subject, $3::text AS kind, '' AS queue, updated_at AS at, true AS lost
+		FROM subscriptions WHERE reordering AND deleted_at IS NULL AND updated_at <= $2 AND (updated_at, id) > ($6, $7)
+		ORDER BY updated_at, id LIMIT $8`},
 	{app.JobMail, `SELECT store_id, id AS subject, kind, queue, lease_until AS at, lease_until <= $2 AS lost
 		FROM mails WHERE status = 'queued' AND (queue, lease_until, id) > ($5, $6, $7)
 		ORDER BY queue, lease_until, id LIMIT $8`},
@@ -58,7 +62,8 @@ var unfinished = []unfinishedWork{
 			FROM erasing e WHERE e.id IS NOT NULL AND e.n < $8
 		)
 		SELECT c.store_id, e.id AS subject, $3::text AS kind, '' AS queue, $6::timestamptz AS at,
-			c.erased_at <= $2 AND (SELECT true FROM outbox o WHERE o.erasing = e.id AND o.body IS NOT NULL LIMIT 1) AS lost
+			c.erased_at <= $2
+				AND (SELECT true FROM outbox o WHERE o.erasing = e.id AND o.body IS NOT NULL LIMIT 1) AS lost
 		FROM erasing e LEFT JOIN LATERAL (SELECT store_id, erased_at FROM customers WHERE id = e.id OFFSET 0) c ON true
 		WHERE e.n > 0 AND e.id IS NOT NULL`},
 }
@@ -95,7 +100,7 @@ type lostPositions struct {
 
 // EnqueueLostJobs enqueues jobs again whose workflows may be lost, and returns their number:
 //
-//   - jobs that are unfinished for longer than after, including deactivations with queued deliveries
+//   - jobs that are unfinished for longer than after, including deactivations with queued deliveries and reorderings
 //   - mails that were not attempted for Policy.MailOverdue
 //   - products whose soldOutUntil, and orders whose next deadline of acceptance, passed more than after ago
 //

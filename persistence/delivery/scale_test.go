@@ -270,8 +270,8 @@ func TestReadsStaySmallInFreshTables(t *testing.T) {
 	for _, statement := range []string{
 		`UPDATE deliveries SET status = 'queued', scheduled_for = created_at - interval '1 d',
 			subscription_id = '` + string(second.ID) + "' WHERE ended_at > created_at - interval '1 s'",
-		`INSERT INTO subscriptions SELECT (jsonb_populate_record(s,
-				jsonb_build_object('id', 'sub_' || n, 'store_id', '` + string(elsewhere) + `'))).*
+		`INSERT INTO subscriptions (id, store_id, url, events, secret, created_at, updated_at)
+			SELECT 'sub_' || n, '` + string(elsewhere) + `', url, events, secret, created_at, updated_at
 			FROM subscriptions s, generate_series(1, 2000) n WHERE s.id = '` + string(second.ID) + "'",
 		`INSERT INTO subscription_health (subscription_id, store_id)
 			SELECT 'sub_' || n, '` + string(elsewhere) + `' FROM generate_series(1, 2000) n`,

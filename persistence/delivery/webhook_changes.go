@@ -129,6 +129,11 @@ func (q *Queue) applyChange(
 	if err != nil {
 		return err
 	}
+	if details["ordering"] != nil {
+		if err := enqueueReordering(ctx, tx, now, store, id); err != nil {
+			return err
+		}
+	}
 	if len(details) > 0 {
 		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookChanged, string(id), details); err != nil {
 			return err

@@ -80,19 +80,25 @@ CREATE TABLE subscriptions (
     previous_secret_until timestamptz,
     filter                text,                         -- CEL expression that events must match; null = none
     ordering              text NOT NULL DEFAULT 'none' CHECK (ordering IN ('none', 'resource')),
+    reordering            boolean NOT NULL DEFAULT false, -- a job applies a changed ordering to unfinished deliveries
     headers               bytea,                        -- further request headers: sealed JSON, value by name
     header_names          text[] NOT NULL DEFAULT '{}', -- their names, which clients see
     is_active             boolean NOT NULL DEFAULT true,
     version               bigint NOT NULL DEFAULT 1,
     created_at            timestamptz NOT NULL,
     updated_at            timestamptz NOT NULL,
-    deleted_at            timestamptz
+    deleted_at            timestamptz,
+    -- The only definition of a subscription whose deliveries may be claimed. While its deliveries become ordered, one
+    -- that must wait may not be held back yet.
+    is_claimable          boolean NOT NULL GENERATED ALWAYS AS (is_active AND deleted_at IS NULL
+        AND NOT (reordering AND ordering = 'resource')) STORED
 );
 CREATE INDEX subscriptions_of_store ON subscriptions (store_id, created_at, id) WHERE deleted_at IS NULL;
 CREATE INDEX subscriptions_rotating ON subscriptions (previous_secret_until) WHERE previous_secret_until IS NOT NULL;
--- For the reconciler: subscriptions whose teardown or deactivation may be lost.
+-- For the reconciler: subscriptions whose teardown, deactivation or reordering may be lost.
 CREATE INDEX subscriptions_deleted ON subscriptions (deleted_at, id) WHERE deleted_at IS NOT NULL;
 CREATE INDEX subscriptions_inactive ON subscriptions (updated_at, id) WHERE NOT is_active AND deleted_at IS NULL;
+CREATE INDEX subscriptions_reordering ON subscriptions (updated_at, id) WHERE reordering AND deleted_at IS NULL;
 CALL fence('subscriptions', 'store_id');
 
 -- Health of a subscription's receiver. It is separate from subscriptions, and a success of a healthy subscription does

@@ -74,7 +74,7 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
         FROM listed s LEFT JOIN LATERAL (
             SELECT h.store_id, h.healthy, h.quick, h.healthy AND h.quick AS prompt
             FROM subscriptions JOIN subscription_health h ON h.subscription_id = subscriptions.id
-            WHERE subscriptions.id = s.subscription_id AND subscriptions.deleted_at IS NULL AND subscriptions.is_active
+            WHERE subscriptions.id = s.subscription_id AND subscriptions.is_claimable
             OFFSET 0) h ON true) s
 )
 SELECT l.queue, l.n, l.opened, s.queue, s.most, s.started, s.replays_started, s.scarce, s.subscription_id, s.cut,

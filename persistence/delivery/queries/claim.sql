@@ -1,5 +1,5 @@
 -- Makes deliveries pending under a lease, if they are still queued and not held back, and their subscriptions are
--- active, and returns them with their positions in $3. A delivery that another transaction has locked is skipped. CASE
+-- claimable. It returns them with their positions in $3. It skips a delivery that another transaction has locked. CASE
 -- keeps the planner from indexes of queued deliveries: it would read all of them for each claim.
 --
 -- Starts of a limited queue are counted in its window. Its deliveries stay queued if another relay is claiming from the
@@ -17,7 +17,7 @@ WITH locked AS MATERIALIZED (
         WITH ORDINALITY AS p (id, class, limited, burst, position)
     CROSS JOIN LATERAL (
         SELECT FROM deliveries d WHERE d.id = p.id AND CASE d.status WHEN 'queued' THEN d.class = p.class AND NOT d.held
-            AND (SELECT is_active AND deleted_at IS NULL FROM subscriptions WHERE id = d.subscription_id) END
+            AND (SELECT is_claimable FROM subscriptions WHERE id = d.subscription_id) END
         FOR UPDATE SKIP LOCKED
     ) d
     WHERE limited IS NULL OR limited IN (SELECT queue FROM locked)
