@@ -36,6 +36,9 @@ func (c *call) bind(in any) error {
 	b.lastEventID(v, c)
 	b.query(v, c.request.URL.RawQuery)
 	if c.body != nil {
+		if err := checkContent(c.body); err != nil {
+			return err
+		}
 		b.body(v, c.body)
 	}
 	b.idempotencyKey(c)
@@ -64,6 +67,9 @@ func (c *call) bind(in any) error {
 // maxElements is the largest number of elements that a list can have; validation refuses longer lists. Elements beyond
 // it are not bound, because they would take many times the memory of the body.
 const maxElements = 2000
+
+// maxAllElements is the largest number of elements in all lists of a body together.
+const maxAllElements = 20_000
 
 // Limits of the details of an error response.
 const (

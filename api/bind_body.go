@@ -2,6 +2,8 @@ package api
 
 import (
 	"bytes"
+	"errors"
+	"io"
 	"reflect"
 	"slices"
 	"strconv"
@@ -55,7 +57,54 @@ func kindOf(t reflect.Type) kind {
 	panic("requests cannot have a " + t.String())
 }
 
-// body binds the members of a body that has passed checkSyntax. Member names match exactly. Null is valid
+// checkContent returns an error if a body that has passed checkSyntax has duplicate members, NUL in strings, which
+// PostgreSQL cannot store, or more than maxAllElements elements in all its lists together.
+func checkContent(body []byte) error {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(body))
+	elements := 0
+	for {
+		if container, _ := decoder.StackIndex(decoder.StackDepth()); container == '[' && decoder.PeekKind() != ']' {
+			if elements++; elements > maxAllElements {
+				return app.Errorf(app.CodeValidationFailed, "the lists of the body must have at most %d elements together",
+					maxAllElements)
+			}
+		}
+		var err error
+		var text jsontext.Value
+		if decoder.PeekKind() == '"' {
+			text, err = decoder.ReadValue()
+		} else {
+			_, err = decoder.ReadToken()
+		}
+		switch {
+		case errors.Is(err, io.EOF):
+			return nil
+		case errors.Is(err, jsontext.ErrDuplicateName):
+			syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
+			return app.Invalid(pathOf(syntax.JSONPointer), "is a duplicate")
+		case err != nil:
+			return notJSON(err)
+		case hasNUL(text):
+			return app.Invalid(pathOf(decoder.StackPointer()), "must not contain NUL")
+		}
+	}
+}
+
+// hasNUL reports whether an encoded string contains NUL, which JSON can only write as an escape sequence.
+func hasNUL(encoded []byte) bool {
+	for i := 0; i+5 < len(encoded); i++ {
+		if encoded[i] != '\\' {
+			continue
+		}
+		if string(encoded[i:i+6]) == `\u0000` {
+			return true
+		}
+		i++ // the escaped character
+	}
+	return false
+}
+
+// body binds the members of a body that has passed checkContent. Member names match exactly. Null is valid
 // for nullable members only.
 func (b *binder) body(v reflect.Value, body []byte) {
 	b.value(jsontext.NewDecoder(bytes.NewBuffer(body)), v, "")

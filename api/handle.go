@@ -27,14 +27,14 @@ type call struct {
 	request   *http.Request
 	exchange  *exchange
 	now       time.Time
-	body      []byte            // JSON without duplicate members; nil = none
+	body      []byte            // JSON; nil = none
 	principal app.Principal     // zero on routes without an access token
 	refresh   refreshToken      // zero except on routes by refresh token
 	once      *persistence.Once // nil on routes that do not accept an Idempotency-Key
 }
 
 // steps are the checks of a call in the fixed order of refusal (docs/behaviour.md#order-of-refusal), up to role and
-// scope. The endpoint binds and validates the call and checks the store; the handler checks existence and business
+// scope, and the reading of rows. The endpoint binds and validates the call and checks the store; the handler checks existence and business
 // rules.
 var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).checkOrigin,
@@ -43,6 +43,7 @@ var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).authenticate,
 	(*Server).limitPrincipal,
 	(*Server).authorize,
+	(*Server).readRows,
 }
 
 // endpoint is a type-erased handler.
@@ -242,36 +243,28 @@ const bodyMustBeObject = "the body must be a JSON object"
 // maxBody is the limit of a request body, in bytes.
 const maxBody = 1 << 20
 
-// readBody reads the body and checks its size, type and syntax. Its content is validated after the
-// credential. Only operations with members require a body.
+// readBody checks the size, the media type and the syntax of the body. The members are checked after the credential, and
+// the rows of an import are not even read before it. Only operations with members require a body.
 func (s *Server) readBody(_ context.Context, c *call) error {
-	most := int64(maxBody)
 	if c.route.Handler.rows {
-		most = maxRowsBody
+		return c.announceRows()
 	}
-	tooLarge := app.Errorf(app.CodePayloadTooLarge, "the body must have at most %d bytes", most)
-	if c.request.ContentLength > most {
+	tooLarge := app.Errorf(app.CodePayloadTooLarge, "the body must have at most %d bytes", maxBody)
+	if c.request.ContentLength > maxBody {
 		return tooLarge
 	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.exchange, c.request.Body, most))
+	body, err := io.ReadAll(http.MaxBytesReader(c.exchange, c.request.Body, maxBody))
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return tooLarge
 	}
 	if err != nil {
-		return app.Errorf(app.CodeValidationFailed, "the request body could not be read; send the request again")
+		return unreadable()
 	}
 	if len(body) == 0 {
 		if c.route.Handler.body && !c.route.Handler.bodyless {
-			if c.route.Handler.rows {
-				return app.Errorf(app.CodeValidationFailed, "the body must be a JSON array or a CSV")
-			}
 			return app.Errorf(app.CodeValidationFailed, bodyMustBeObject)
 		}
 		return nil
-	}
-	if c.route.Handler.rows {
-		c.body, err = readRows(c.request.Header, body)
-		return err
 	}
 	if !isText(c.request.Header, "application/json") {
 		return app.Errorf(app.CodeUnsupportedMediaType,
@@ -281,35 +274,31 @@ func (s *Server) readBody(_ context.Context, c *call) error {
 	return checkSyntax(body)
 }
 
-// checkSyntax returns an error unless body is exactly one JSON value in UTF-8, without duplicate members
-// and without NUL in strings, which PostgreSQL cannot store.
+// unreadable returns the error of a body that breaks off.
+func unreadable() error {
+	return app.Errorf(app.CodeValidationFailed, "the request body could not be read; send the request again")
+}
+
+// checkSyntax returns an error unless body is exactly one JSON value in UTF-8. It builds no values, because it checks
+// bodies of unknown callers.
 func checkSyntax(body []byte) error {
-	decoder := jsontext.NewDecoder(bytes.NewBuffer(body))
-	for {
-		token, err := decoder.ReadToken()
-		if errors.Is(err, jsontext.ErrDuplicateName) {
-			syntax, _ := errors.AsType[*jsontext.SyntacticError](err)
-			return app.Invalid(pathOf(syntax.JSONPointer), "is a duplicate")
-		}
-		if err != nil {
-			return notJSON(decoder)
-		}
-		if token.Kind() == '"' && strings.ContainsRune(token.String(), 0) {
-			return app.Invalid(pathOf(decoder.StackPointer()), "must not contain NUL")
-		}
-		if decoder.StackDepth() == 0 {
-			break
-		}
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	if _, err := decoder.ReadValue(); err != nil {
+		return notJSON(err)
 	}
 	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
-		return notJSON(decoder)
+		return notJSON(err)
 	}
 	return nil
 }
 
-func notJSON(decoder *jsontext.Decoder) error {
-	return app.Errorf(app.CodeValidationFailed, "the body is not valid JSON in UTF-8 near byte %d",
-		decoder.InputOffset()+1)
+// notJSON returns the error of a body with a fault of syntax. A nil err is a second value after the body's.
+func notJSON(err error) error {
+	if syntax, ok := errors.AsType[*jsontext.SyntacticError](err); ok {
+		return app.Errorf(app.CodeValidationFailed, "the body is not valid JSON in UTF-8 near byte %d",
+			syntax.ByteOffset+1)
+	}
+	return app.Errorf(app.CodeValidationFailed, "the body must be one JSON value in UTF-8")
 }
 
 // pathOf returns the path of a JSON pointer as in details of errors: items[0].quantity.

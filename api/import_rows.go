@@ -1,7 +1,9 @@
 package api
 
 import (
+	"bufio"
 	"bytes"
+	"context"
 	"encoding/csv"
 	"errors"
 	"fmt"
@@ -18,8 +20,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// maxRowsBody is the limit of the body of an operation with rows, in bytes.
-const maxRowsBody = 8 << 20
+// Limits of a body of rows, in bytes.
+const (
+	maxRowsBody = 8 << 20
+	maxRowBytes = 64 << 10 // of one row
+)
 
 // byRows marks an endpoint whose body is an array of rows, in JSON or CSV. Its request type has the member rows.
 func (e endpoint) byRows() endpoint {
@@ -27,33 +32,134 @@ func (e endpoint) byRows() endpoint {
 	return e
 }
 
-// readRows returns a body of rows as a JSON object with the member rows. It returns UNSUPPORTED_MEDIA_TYPE, and
-// VALIDATION_FAILED for a body with a fault of syntax.
-func readRows(header http.Header, body []byte) ([]byte, error) {
-	switch {
-	case isText(header, "application/json"):
-		if err := checkSyntax(body); err != nil {
-			return nil, withinRows(err)
-		}
-		return slices.Concat([]byte(`{"rows":`), body, []byte("}")), nil
-	case isText(header, "text/csv"):
-		return csvRows(body)
-	}
-	return nil, app.Errorf(app.CodeUnsupportedMediaType,
-		"the Content-Type must be application/json or text/csv in UTF-8, without a Content-Encoding")
+// rowsTooLarge returns the error of a body of rows that is too large.
+func rowsTooLarge() error {
+	return app.Errorf(app.CodePayloadTooLarge, "the body must have at most %d bytes", maxRowsBody)
 }
 
-// withinRows prefixes the paths of the details of an error with rows.
-func withinRows(err error) error {
-	refusal, ok := errors.AsType[*app.Error](err)
-	if !ok || len(refusal.Details) == 0 {
+// announceRows checks the headers of a body of rows.
+func (c *call) announceRows() error {
+	switch header := c.request.Header; {
+	case c.request.ContentLength > maxRowsBody:
+		return rowsTooLarge()
+	case c.request.ContentLength == 0:
+		return noRows()
+	case !isText(header, "application/json") && !isText(header, "text/csv"):
+		return app.Errorf(app.CodeUnsupportedMediaType,
+			"the Content-Type must be application/json or text/csv in UTF-8, without a Content-Encoding")
+	}
+	return nil
+}
+
+func noRows() error {
+	return app.Errorf(app.CodeValidationFailed, "the body must be a JSON array or a CSV")
+}
+
+// readRows reads a body of rows and makes it a JSON object with the member rows. It runs after authorization: its cost
+// grows with the body.
+func (s *Server) readRows(ctx context.Context, c *call) error {
+	if !c.route.Handler.rows {
+		return nil
+	}
+	read := csvRows
+	if isText(c.request.Header, "application/json") {
+		read = jsonRows
+	}
+	body, err := read(&rowReader{ctx: ctx, body: http.MaxBytesReader(c.exchange, c.request.Body, maxRowsBody)})
+	switch _, tooLarge := errors.AsType[*http.MaxBytesError](err); {
+	case tooLarge:
+		return rowsTooLarge()
+	case err != nil && ctx.Err() != nil:
+		return ctx.Err()
+	case errors.Is(err, errBroken):
+		return unreadable()
+	}
+	c.body = body
+	return err
+}
+
+// rowReader reads a body until its context ends, and at most maxRowBytes beyond the rows that were consumed.
+type rowReader struct {
+	ctx         context.Context
+	body        io.Reader
+	read, limit int64
+}
+
+var (
+	errBroken   = errors.New("the body could not be read")
+	errRowBytes = errors.New("a row is too large")
+)
+
+// next lets the next row be read, which begins at an offset. Decoders read ahead by up to ahead bytes.
+func (r *rowReader) next(offset, ahead int64) { r.limit = offset + maxRowBytes + ahead }
+
+func (r *rowReader) Read(p []byte) (int, error) {
+	if err := r.ctx.Err(); err != nil {
+		return 0, err
+	}
+	room := r.limit - r.read
+	if room <= 0 {
+		return 0, errRowBytes
+	}
+	n, err := r.body.Read(p[:min(int64(len(p)), room)])
+	r.read += int64(n)
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && err != io.EOF && !tooLarge {
+		err = errBroken
+	}
+	return n, err
+}
+
+func rowTooLarge(row int) error {
+	return app.Invalid(fmt.Sprintf("rows[%d]", row), fmt.Sprintf("must have at most %d bytes", maxRowBytes))
+}
+
+// jsonRows returns the rows of a JSON array. Rows beyond the limit are not read.
+func jsonRows(body *rowReader) ([]byte, error) {
+	decoder := jsontext.NewDecoder(body, jsontext.AllowDuplicateNames(true))
+	fail := func(row int, err error) error {
+		if errors.Is(err, errRowBytes) {
+			return rowTooLarge(row)
+		}
+		if _, syntax := errors.AsType[*jsontext.SyntacticError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {
+			return notJSON(err)
+		}
 		return err
 	}
-	var details []app.Detail
-	for _, d := range refusal.Details {
-		details = append(details, app.Detail{Path: "rows" + d.Path, Message: d.Message})
+	body.next(0, 1)
+	switch token, err := decoder.ReadToken(); {
+	case errors.Is(err, io.EOF):
+		return nil, noRows()
+	case err != nil:
+		return nil, fail(0, err)
+	case token.Kind() != '[':
+		return nil, app.Invalid("rows", anArray.must())
 	}
-	return app.InvalidAll(details)
+	out := []byte(`{"rows":[`)
+	for row := 0; row <= maxRows; row++ {
+		body.next(decoder.InputOffset(), 1)
+		if decoder.PeekKind() == ']' {
+			break
+		}
+		value, err := decoder.ReadValue()
+		if err != nil {
+			return nil, fail(row, err)
+		}
+		if row > 0 {
+			out = append(out, ',')
+		}
+		out = append(out, value...)
+		if row == maxRows {
+			return append(out, "]}"...), nil // validation refuses the number of rows
+		}
+	}
+	if _, err := decoder.ReadToken(); err != nil {
+		return nil, fail(maxRows, err)
+	}
+	body.next(decoder.InputOffset(), 1)
+	if _, err := decoder.ReadToken(); !errors.Is(err, io.EOF) {
+		return nil, notJSON(err)
+	}
+	return append(out, "]}"...), nil
 }
 
 // isText reports whether the body has a media type, in UTF-8 and without an encoding.
@@ -88,29 +194,48 @@ var csvColumns = map[string]cellKind{
 const columnNames = "sku, name, description, category, priceMinor, currency, taxRatePpm, isAvailable, " +
 	"stockQuantity, position, externalId"
 
-// csvRows returns the rows of a CSV as a JSON object. The header line determines the separator. Cells that are not of
-// their column's type become strings, which validation refuses with the path of the cell. Rows beyond the limit are not
-// read.
-func csvRows(body []byte) ([]byte, error) {
-	body = bytes.TrimPrefix(body, []byte("\ufeff"))
-	if !utf8.Valid(body) || bytes.IndexByte(body, 0) >= 0 {
-		return nil, app.Errorf(app.CodeValidationFailed, "the CSV must be UTF-8 without NUL")
+// csvAhead is the size of the buffer of a CSV reader, and the limit of its header line, in bytes.
+const csvAhead = 4096
+
+// csvRows returns the rows of a CSV. The header line determines the separator. Cells that are not of their column's type
+// become strings, which validation refuses with the path of the cell. Rows beyond the limit are not read.
+func csvRows(body *rowReader) ([]byte, error) {
+	body.next(0, csvAhead)
+	buffered := bufio.NewReaderSize(body, csvAhead)
+	start, err := buffered.Peek(csvAhead)
+	if err != nil && !errors.Is(err, io.EOF) {
+		return nil, err
 	}
-	reader := csv.NewReader(bytes.NewReader(body))
-	if line, _, _ := bytes.Cut(body, []byte("\n")); bytes.ContainsRune(line, ';') {
+	if len(start) == 0 {
+		return nil, noRows()
+	}
+	reader := csv.NewReader(buffered)
+	reader.FieldsPerRecord, reader.ReuseRecord = -1, true
+	if line, _, _ := bytes.Cut(start, []byte("\n")); bytes.ContainsRune(line, ';') {
 		reader.Comma = ';'
 	}
-	reader.FieldsPerRecord = -1
+	if bytes.HasPrefix(start, []byte("\ufeff")) {
+		_, err := buffered.Discard(len("\ufeff"))
+		must(err) // cannot fail: the bytes are in the buffer
+	}
 	names, err := csvHeader(reader)
 	if err != nil {
 		return nil, err
 	}
 	out := []byte(`{"rows":[`)
 	var faults []app.Detail
-	for row := 0; row <= maxRows; row++ {
+	for row := 0; row <= maxRows && len(faults) < app.MaxImportFaults; row++ {
+		before := reader.InputOffset()
+		body.next(before, csvAhead)
 		cells, err := reader.Read()
 		if errors.Is(err, io.EOF) {
 			break
+		}
+		if errors.Is(err, errRowBytes) || err == nil && reader.InputOffset()-before > maxRowBytes {
+			return nil, rowTooLarge(row)
+		}
+		if err == nil {
+			err = checkCells(cells)
 		}
 		if err != nil {
 			return nil, malformedCSV(err)
@@ -123,50 +248,62 @@ func csvRows(body []byte) ([]byte, error) {
 		if row > 0 {
 			out = append(out, ',')
 		}
-		out = append(out, '{')
-		for i, name := range names {
-			if i > 0 {
-				out = append(out, ',')
-			}
-			out = append(append(out, `"`+name+`":`...), cellValue(csvColumns[name], cells[i])...)
-		}
-		out = append(out, '}')
+		out = appendRow(out, names, cells)
 	}
 	if len(faults) > 0 {
-		return nil, app.InvalidAll(faults[:min(len(faults), app.MaxImportFaults)])
+		return nil, app.InvalidAll(faults)
 	}
 	return append(out, "]}"...), nil
 }
 
-// csvHeader reads the header line and checks its columns.
+// appendRow appends a row as a JSON object.
+func appendRow(out []byte, names, cells []string) []byte {
+	out = append(out, '{')
+	for i, name := range names {
+		if i > 0 {
+			out = append(out, ',')
+		}
+		out = append(append(out, `"`+name+`":`...), cellValue(csvColumns[name], cells[i])...)
+	}
+	return append(out, '}')
+}
+
+func checkCells(cells []string) error {
+	for _, cell := range cells {
+		if !utf8.ValidString(cell) || strings.ContainsRune(cell, 0) {
+			return app.Errorf(app.CodeValidationFailed, "the CSV must be UTF-8 without NUL")
+		}
+	}
+	return nil
+}
+
+// csvHeader reads the header line. It stops at the first unknown, repeated or empty column, so that it looks at no more
+// than one column beyond the known ones.
 func csvHeader(reader *csv.Reader) ([]string, error) {
-	names, err := reader.Read()
+	header, err := reader.Read()
 	if errors.Is(err, io.EOF) {
 		return nil, app.Errorf(app.CodeValidationFailed, "the CSV must begin with a line of column names")
+	}
+	if errors.Is(err, errRowBytes) || err == nil && reader.InputOffset() > csvAhead {
+		return nil, app.Errorf(app.CodeValidationFailed, "the line of column names must have at most %d bytes", csvAhead)
 	}
 	if err != nil {
 		return nil, malformedCSV(err)
 	}
-	var faults []app.Detail
-	for i, name := range names {
+	names := make([]string, 0, len(csvColumns))
+	for _, name := range header {
 		name = strings.TrimSpace(name)
-		names[i] = name
-		_, known := csvColumns[name]
-		switch {
-		case !known:
-			faults = append(faults, app.Detail{
-				Path:    strings.ToValidUTF8(cut(member("", name), maxPathBytes), ""),
-				Message: "is not a column; the columns are " + columnNames,
-			})
-		case slices.Contains(names[:i], name):
-			faults = append(faults, app.Detail{Path: name, Message: "is a duplicate"})
+		if _, known := csvColumns[name]; !known {
+			return nil, app.Invalid(strings.ToValidUTF8(cut(member("", name), maxPathBytes), ""),
+				"is not a column; the columns are "+columnNames)
 		}
+		if slices.Contains(names, name) {
+			return nil, app.Invalid(name, "is a duplicate")
+		}
+		names = append(names, name)
 	}
 	if !slices.Contains(names, "sku") {
-		faults = append(faults, app.Detail{Path: "sku", Message: "is a required column"})
-	}
-	if len(faults) > 0 {
-		return nil, app.InvalidAll(faults[:min(len(faults), app.MaxImportFaults)])
+		return nil, app.Invalid("sku", "is a required column")
 	}
 	return names, nil
 }

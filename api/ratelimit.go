@@ -1,15 +1,16 @@
 package api
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"net/netip"
+	"slices"
 	"strings"
 	"time"
 
-	"github.com/go-json-experiment/json"
 	"github.com/go-json-experiment/json/jsontext"
 
 	"github.com/comanda-dev/comanda/app"
@@ -245,20 +246,17 @@ func (c *call) surface() string {
 	return "auth"
 }
 
-// account returns the members of the body that name the account. named is false if one is missing or not a
+// account returns the members of the body that name the account. named is false if one is missing, repeated or not a
 // string; validation refuses such a body later.
 func (c *call) account(members []string) (account []string, named bool) {
 	if members == nil {
 		return nil, false
 	}
-	var body map[string]jsontext.Value
-	if err := json.Unmarshal(c.body, &body); err != nil {
-		return nil, false
-	}
+	values := topLevelTexts(c.body, members)
 	account = []string{"account", c.surface()}
 	for _, name := range members {
-		var value string
-		if err := json.Unmarshal(body[name], &value); err != nil || body[name].Kind() != '"' {
+		value, given := values[name]
+		if !given {
 			return nil, false
 		}
 		if name == "email" {
@@ -267,6 +265,30 @@ func (c *call) account(members []string) (account []string, named bool) {
 		account = append(account, value)
 	}
 	return account, true
+}
+
+// topLevelTexts returns some members of a body that are strings; none if one of them is repeated. It skips all others
+// without building their values.
+func topLevelTexts(body []byte, members []string) map[string]string {
+	decoder := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
+	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
+		return nil
+	}
+	values, seen := map[string]string{}, map[string]bool{}
+	for decoder.PeekKind() == '"' {
+		name, _ := decoder.ReadToken()
+		i := slices.Index(members, name.String())
+		if i >= 0 && seen[members[i]] {
+			return nil
+		}
+		if i < 0 || decoder.PeekKind() != '"' {
+			_ = decoder.SkipValue() // cannot fail: the syntax was checked
+			continue
+		}
+		value, _ := decoder.ReadToken()
+		seen[members[i]], values[members[i]] = true, value.String()
+	}
+	return values
 }
 
 // neighborhood returns the network of a client whose addresses one customer of a provider can easily change: for IPv4
