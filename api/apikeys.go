@@ -8,7 +8,7 @@ import (
 
 // Operations of API keys.
 var (
-	createAPIKey = handle("createAPIKey", (*Server).createAPIKey)
+	createAPIKey = handle("createAPIKey", (*Server).createAPIKey, app.CodeLimitReached)
 	listAPIKeys  = handle("listAPIKeys", (*Server).apiKeys)
 	revokeAPIKey = handle("revokeAPIKey", (*Server).revokeAPIKey)
 )

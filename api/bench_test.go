@@ -101,6 +101,7 @@ func benchServer(b *testing.B, stores int) (*Server, *persistencetest.Database, 
 		DB: db.DB, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
 		RefreshTTL: time.Hour,
 		RateLimit:  1000, RateWindow: time.Millisecond, APIRate: 100_000, APIBurst: 100_000,
+		WebsiteRate: 100_000, WebsiteBurst: 100_000,
 		Log: zerolog.New(io.Discard),
 	}), db, user, ids
 }

@@ -65,8 +65,8 @@ func checkContent(body []byte) error {
 	for {
 		if container, _ := decoder.StackIndex(decoder.StackDepth()); container == '[' && decoder.PeekKind() != ']' {
 			if elements++; elements > maxAllElements {
-				return app.Errorf(app.CodeValidationFailed, "the lists of the body must have at most %d elements together",
-					maxAllElements)
+				return app.Errorf(app.CodeValidationFailed,
+					"the lists of the body must have at most %d elements together", maxAllElements)
 			}
 		}
 		var err error

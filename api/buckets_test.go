@@ -9,45 +9,110 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+// bucketsAt returns buckets for 8 requests, 4 a second, of a credential, and for 20, 10 a second, of a website, with
+// their clock.
+func bucketsAt(now time.Time) (*buckets, *time.Time) {
+	b := newBuckets(Config{
+		APIRate: 4, APIBurst: 8, WebsiteRate: 10, WebsiteBurst: 20, Now: func() time.Time { return now },
+	})
+	return b, &now
+}
+
+// Requests whose times are out of order gain nothing: in any order, 10 s admit the burst and 10 s of the rate.
+func TestBucketsAreExactOutOfOrder(t *testing.T) {
+	t.Parallel()
+	b, now := bucketsAt(noon)
+	admitted := 0
+	for i := range 1000 {
+		// Each second request was delayed by 2 s, which would fill the bucket again.
+		*now = noon.Add(time.Duration(i)*10*time.Millisecond - time.Duration(i%2)*2*time.Second)
+		if b.take("a", "").wait == 0 {
+			admitted++
+		}
+	}
+	if want := 8 + 4*10; admitted > want || admitted < want-1 {
+		t.Errorf("admitted requests in 10 s: got %d, want %d", admitted, want)
+	}
+}
+
+// A website has one budget for all its credentials. A request that the bucket of its credential refuses takes nothing
+// from it, and a request that the website's bucket refuses takes nothing from the credential's.
+func TestWebsitesHaveBuckets(t *testing.T) {
+	t.Parallel()
+	b, now := bucketsAt(noon)
+	for i := range 100 { // only 8 are admitted
+		b.take("greedy", "one")
+		if f := b.take("other", "two"); i == 0 && f.of != &b.credentials {
+			t.Errorf("first request: got the bucket %s, want that of the credential", f.of.name)
+		}
+	}
+	admitted := 0
+	for i := range 100 {
+		if b.take(fmt.Sprint("key ", i), "one").wait == 0 {
+			admitted++
+		}
+	}
+	if admitted != 20-8 {
+		t.Errorf("requests of other keys of the website: got %d admitted, want %d", admitted, 20-8)
+	}
+	for range 3 {
+		f := b.take("fresh", "one")
+		if f.wait != 100*time.Millisecond || f.header() != `"website";r=0;t=2` ||
+			f.of.policy() != `"website";q=20;w=2` {
+			t.Errorf("request of an empty website: got %v, %s and %s, want its bucket and 100ms", f.wait, f.header(),
+				f.of.policy())
+		}
+	}
+	if f := b.take("another", "three"); f.wait != 0 {
+		t.Errorf("request of another website: got %v to wait, want none", f.wait)
+	}
+	*now = now.Add(time.Second)
+	for i := range 8 { // the credential lost no token to the refused requests
+		if f := b.take("fresh", "one"); f.wait != 0 {
+			t.Errorf("request %d a second later: got %v to wait, want none", i, f.wait)
+		}
+	}
+}
+
 // A bucket admits its burst, then one request per interval. A refused request takes no token, and a request after the
 // stated wait is admitted.
 func TestBuckets(t *testing.T) {
 	t.Parallel()
-	b := newBuckets(4, 8)
-	if b.fill != 2*time.Second || b.policy != `"credential";q=8;w=2` {
-		t.Errorf("bucket of 8 at 4 a second: got %v and %s, want 2s and q=8, w=2", b.fill, b.policy)
+	b, now := bucketsAt(noon)
+	fill := b.credentials.fill
+	if policy := b.credentials.policy(); fill != 2*time.Second || policy != `"credential";q=8;w=2` {
+		t.Errorf("bucket of 8 at 4 a second: got %v and %s, want 2s and q=8, w=2", fill, policy)
 	}
-	now := noon
 	for i := range 8 {
-		if f := b.take(now, "a"); f.wait != 0 || f.tokens != 7-i {
+		if f := b.take("a", ""); f.wait != 0 || f.tokens != 7-i {
 			t.Errorf("request %d: got %+v, want %d tokens", i+1, f, 7-i)
 		}
 	}
 	for range 3 {
-		if f := b.take(now, "a"); f != (filling{0, 2 * time.Second, 250 * time.Millisecond}) {
+		if f := b.take("a", ""); f != (filling{&b.credentials, 0, 2 * time.Second, 250 * time.Millisecond}) {
 			t.Errorf("request of an empty bucket: got %+v, want 250ms to wait", f)
 		}
 	}
-	if f := b.take(now, "b"); f.wait != 0 || f.header() != `"credential";r=7;t=1` {
+	if f := b.take("b", ""); f.wait != 0 || f.header() != `"credential";r=7;t=1` {
 		t.Errorf("request of another credential: got %+v, want no wait and 7 remaining", f)
 	}
-	now = now.Add(249 * time.Millisecond)
-	if f := b.take(now, "a"); f.wait <= 0 || f.wait > time.Millisecond {
+	*now = now.Add(249 * time.Millisecond)
+	if f := b.take("a", ""); f.wait <= 0 || f.wait > time.Millisecond {
 		t.Errorf("request 1 ms too early: got %+v, want 1ms to wait", f)
 	}
-	now = now.Add(time.Millisecond)
-	if f := b.take(now, "a"); f.wait != 0 {
+	*now = now.Add(time.Millisecond)
+	if f := b.take("a", ""); f.wait != 0 {
 		t.Errorf("request after the wait: got %+v, want none", f)
 	}
 	// The bucket survives two generations until it is full.
 	for range 20 {
-		now = now.Add(b.fill / 4)
-		b.take(now, "b")
-		b.take(now, "a")
-		if f := b.take(now, "a"); f.wait != 0 {
+		*now = now.Add(fill / 4)
+		b.take("b", "")
+		b.take("a", "")
+		if f := b.take("a", ""); f.wait != 0 {
 			t.Fatalf("2 requests every half a second: got %+v, want no wait", f)
 		}
-		if f := b.take(now, "a"); f.wait == 0 {
+		if f := b.take("a", ""); f.wait == 0 {
 			t.Fatal("third request in half a second: got no wait; the bucket was forgotten")
 		}
 	}
@@ -56,17 +121,20 @@ func TestBuckets(t *testing.T) {
 // The memory of buckets is bounded.
 func TestBucketsAreForgotten(t *testing.T) {
 	t.Parallel()
-	b := newBuckets(4, 8)
+	b, now := bucketsAt(noon)
+	of := &b.credentials
 	for i := range 1000 {
-		b.take(noon.Add(time.Duration(i)*b.fill/100), fmt.Sprint(i))
+		*now = noon.Add(time.Duration(i) * of.fill / 100)
+		b.take(fmt.Sprint(i), "")
 	}
-	if n := len(b.newer) + len(b.previous); n > 200 {
+	if n := len(of.newer) + len(of.previous); n > 200 {
 		t.Errorf("buckets of 100 credentials in each fill time: got %d, want at most 200", n)
 	}
+	*now = noon.Add(time.Hour)
 	for i := range 3 * maxBuckets {
-		b.take(noon.Add(time.Hour), fmt.Sprint(i))
+		b.take(fmt.Sprint(i), "")
 	}
-	if n := len(b.newer) + len(b.previous); n > 2*maxBuckets {
+	if n := len(of.newer) + len(of.previous); n > 2*maxBuckets {
 		t.Errorf("buckets: got %d, want at most %d", n, 2*maxBuckets)
 	}
 }
@@ -84,7 +152,8 @@ func TestCredentialsHaveBuckets(t *testing.T) {
 			for i := range 3 {
 				path := []string{"/orders", "/customers/none", "/auth/me"}[i%2] // also requests that are refused later
 				a := w.doOn(s, "GET", path, token, nil)
-				if got, want := a.Header().Get("RateLimit"), fmt.Sprintf(`"credential";r=%d;t=%d`, 2-i, i+1); got != want {
+				want := fmt.Sprintf(`"credential";r=%d;t=%d`, 2-i, i+1)
+				if got := a.Header().Get("RateLimit"); got != want {
 					t.Errorf("RateLimit of request %d of the %s: got %s, want %s", i+1, name, got, want)
 				}
 				if got, want := a.Header().Get("RateLimit-Policy"), `"credential";q=3;w=3`; got != want {

@@ -31,11 +31,12 @@ type call struct {
 	principal app.Principal     // zero on routes without an access token
 	refresh   refreshToken      // zero except on routes by refresh token
 	once      *persistence.Once // nil on routes that do not accept an Idempotency-Key
+	places    *places           // of the work in progress; nil = not counted
 }
 
 // steps are the checks of a call in the fixed order of refusal (docs/behaviour.md#order-of-refusal), up to role and
-// scope, and the reading of rows. The endpoint binds and validates the call and checks the store; the handler checks existence and business
-// rules.
+// scope; then the limit of the website's work in progress and the rows of the body. The endpoint binds and validates
+// the call and checks the store; the handler checks existence and business rules.
 var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).checkOrigin,
 	(*Server).readBody,
@@ -43,6 +44,7 @@ var steps = [...]func(*Server, context.Context, *call) error{
 	(*Server).authenticate,
 	(*Server).limitPrincipal,
 	(*Server).authorize,
+	(*Server).enterWork,
 	(*Server).readRows,
 }
 
@@ -186,6 +188,7 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 
 // response returns the body of the response to a call; nil = none.
 func (s *Server) response(ctx context.Context, c *call) (any, error) {
+	defer func() { c.places.leave() }()
 	for _, step := range steps {
 		if err := step(s, ctx, c); err != nil {
 			return nil, err
@@ -193,6 +196,9 @@ func (s *Server) response(ctx context.Context, c *call) (any, error) {
 	}
 	response, err := c.route.Handler.run(s, ctx, c)
 	if resource := c.route.Handler.resource; resource != "" && app.CodeOf(err) == app.CodeNotFound {
+		if err := s.enterAcross(ctx, c); err != nil {
+			return nil, err
+		}
 		return nil, s.db.Elsewhere(ctx, resource, c.id(), c.principal)
 	}
 	return response, err
@@ -243,8 +249,8 @@ const bodyMustBeObject = "the body must be a JSON object"
 // maxBody is the limit of a request body, in bytes.
 const maxBody = 1 << 20
 
-// readBody checks the size, the media type and the syntax of the body. The members are checked after the credential, and
-// the rows of an import are not even read before it. Only operations with members require a body.
+// readBody checks the size, the media type and the syntax of the body. The members are checked after the credential,
+// and the rows of an import are not even read before it. Only operations with members require a body.
 func (s *Server) readBody(_ context.Context, c *call) error {
 	if c.route.Handler.rows {
 		return c.announceRows()

@@ -197,8 +197,8 @@ const columnNames = "sku, name, description, category, priceMinor, currency, tax
 // csvAhead is the size of the buffer of a CSV reader, and the limit of its header line, in bytes.
 const csvAhead = 4096
 
-// csvRows returns the rows of a CSV. The header line determines the separator. Cells that are not of their column's type
-// become strings, which validation refuses with the path of the cell. Rows beyond the limit are not read.
+// csvRows returns the rows of a CSV. The header line determines the separator. Cells that are not of their column's
+// type become strings, which validation refuses with the path of the cell. Rows beyond the limit are not read.
 func csvRows(body *rowReader) ([]byte, error) {
 	body.next(0, csvAhead)
 	buffered := bufio.NewReaderSize(body, csvAhead)
@@ -285,7 +285,8 @@ func csvHeader(reader *csv.Reader) ([]string, error) {
 		return nil, app.Errorf(app.CodeValidationFailed, "the CSV must begin with a line of column names")
 	}
 	if errors.Is(err, errRowBytes) || err == nil && reader.InputOffset() > csvAhead {
-		return nil, app.Errorf(app.CodeValidationFailed, "the line of column names must have at most %d bytes", csvAhead)
+		return nil, app.Errorf(app.CodeValidationFailed, "the line of column names must have at most %d bytes",
+			csvAhead)
 	}
 	if err != nil {
 		return nil, malformedCSV(err)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // The test repeats, by hand, the budgets that do not belong to the caller (docs/behaviour.md#rate-limits).
@@ -20,11 +21,14 @@ func TestQuotasOfRoutes(t *testing.T) {
 		window       time.Duration
 	}
 	changes := []budget{{"changes", "customer", 30, 0, time.Hour}}
-	invitations := []budget{{"invitations", "store", 20, 0, time.Hour}}
+	invitations := []budget{
+		{"invitations", "store", 20, 0, time.Hour}, {"invitations", "website", 100, 0, time.Hour},
+	}
 	registrations := []budget{{"registrations", "store and network", 0, 10, time.Hour}}
 	want := map[string][]budget{
 		"POST /webhooks/{id}/test": {
 			{"tests", "webhook", 6, 0, time.Minute}, {"tests", "store", 30, 0, time.Minute},
+			{"tests", "website", 60, 0, time.Minute},
 		},
 		"POST /customer-auth/register":                 registrations,
 		"POST /customer-auth/social":                   registrations,
@@ -43,11 +47,12 @@ func TestQuotasOfRoutes(t *testing.T) {
 			operation := rt.Method + " " + rt.Path
 			got[operation] = append(got[operation], budget(q))
 		}
-		if streams := rt.Limit.streams; streams != 0 && streams != 50 {
-			t.Errorf("%s: got %d open streams per store, want 50", rt.Path, streams)
+		want := identity.StreamLimits{}
+		if _, stream := rt.Handler.response.(eventStream); stream {
+			want = identity.StreamLimits{Store: 50, Website: 100}
 		}
-		if _, stream := rt.Handler.response.(eventStream); stream != (rt.Limit.streams > 0) {
-			t.Errorf("%s: got a limit of %d streams, want one for streams only", rt.Path, rt.Limit.streams)
+		if rt.Limit.streams != want {
+			t.Errorf("%s: got the limits of streams %+v, want %+v", rt.Path, rt.Limit.streams, want)
 		}
 	}
 	if diff := cmp.Diff(want, got, cmp.AllowUnexported(budget{})); diff != "" {

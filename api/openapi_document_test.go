@@ -133,8 +133,9 @@ func limitsOf(rt route) string {
 		most := cmp.Or(q.most, q.factor*newLimiter(Config{}).most)
 		texts = append(texts, fmt.Sprintf("%d %s in any %v per %s", most, q.name, inWords[q.window], q.per))
 	}
-	if rt.Limit.streams > 0 {
-		texts = append(texts, fmt.Sprintf("%d open streams per store", rt.Limit.streams))
+	if streams := rt.Limit.streams; streams.Store > 0 {
+		texts = append(texts, fmt.Sprintf("%d open streams per store", streams.Store),
+			fmt.Sprintf("%d per website", streams.Website))
 	}
 	if texts == nil {
 		return ""

@@ -219,7 +219,7 @@ func TestStreamsAreBounded(t *testing.T) {
 	first := w.watch(replicas[0], w.tokens["STAFF"])
 	var opened, refused atomic.Int64
 	wait := errgroup.Group{}
-	for i := range perStream.streams + 9 {
+	for i := range perStream.streams.Store + 9 {
 		wait.Go(func() error {
 			switch status := w.request(replicas[i%2], w.tokens[string(app.Roles[i%4])]).StatusCode; status {
 			case 200:
@@ -233,15 +233,16 @@ func TestStreamsAreBounded(t *testing.T) {
 		})
 	}
 	w.must(wait.Wait())
-	if opened.Load() != int64(perStream.streams)-1 || refused.Load() != 10 {
+	if opened.Load() != int64(perStream.streams.Store)-1 || refused.Load() != 10 {
 		t.Errorf("streams after the first: got %d opened and %d refused, want %d and 10",
-			opened.Load(), refused.Load(), perStream.streams-1)
+			opened.Load(), refused.Load(), perStream.streams.Store-1)
 	}
 	response := w.request(replicas[0], w.tokens["STAFF"])
 	body, _ := io.ReadAll(response.Body)
 	if retry := response.Header.Get("Retry-After"); retry != "45" || response.StatusCode != 429 ||
 		!strings.Contains(string(body), string(app.CodeRateLimited)) {
-		t.Errorf("stream beyond the limit: got %d, Retry-After %q, want 429 and 45: %s", response.StatusCode, retry, body)
+		t.Errorf("stream beyond the limit: got %d, Retry-After %q, want 429 and 45: %s", response.StatusCode, retry,
+			body)
 	}
 	w.watch(replicas[0], w.token("OWNER", w.stores["sibling"].id))
 	first.close()

@@ -20,13 +20,13 @@ import (
 // limit names the budgets that a request of a route counts against (docs/behaviour.md#rate-limits). Without a budget of
 // the session, each request with an access token or an API key also takes a token from the bucket of its credential.
 type limit struct {
-	address    bool     // of the client address; one budget for all routes of both realms
-	cookieless bool     // the address's budget is only for requests without the refresh cookie
-	account    []string // members of the body that name the account, which has a budget over all addresses
-	invitation bool     // the account is the email that the token in the body invites
-	session    bool     // of the session; one budget for all its routes
-	quotas     []quota  // the handler counts the request against them
-	streams    int      // concurrent streams of a store on all routes; 0 = the route has no stream
+	address    bool                  // of the client address; one budget for all routes of both realms
+	cookieless bool                  // the address's budget is only for requests without the refresh cookie
+	account    []string              // members of the body that name the account, which has a budget over all addresses
+	invitation bool                  // the account is the email that the token in the body invites
+	session    bool                  // of the session; one budget for all its routes
+	quotas     []quota               // the handler counts the request against them
+	streams    identity.StreamLimits // concurrent streams on all routes; 0 = the route has no stream
 }
 
 // quota is an exact budget. Quotas of the same name are the same budget. All quotas of a route have the same window.
@@ -44,6 +44,7 @@ type owner string
 const (
 	perWebhook owner = "webhook" // that the path identifies
 	perStore   owner = "store"
+	perWebsite owner = "website"
 	perSelf    owner = "customer" // who changes the own data; users and API keys are not limited
 	perNetwork owner = "store and network"
 )
@@ -65,6 +66,7 @@ var (
 	perTest = limit{quotas: []quota{
 		{name: "tests", per: perWebhook, most: 6, window: time.Minute},
 		{name: "tests", per: perStore, most: 30, window: time.Minute},
+		{name: "tests", per: perWebsite, most: 60, window: time.Minute},
 	}}
 	// Registrations and changes of customers cause events. A social login counts if it creates an account.
 	perRegistration = limit{address: true, account: []string{"storeId", "email"}, quotas: registrations}
@@ -75,11 +77,12 @@ var (
 	perNewEmail = limit{session: true, quotas: []quota{
 		{name: "email changes", per: perSelf, most: app.EmailChangesPerHour, window: time.Hour},
 	}}
-	// The transaction of the invitation counts it, for each of its stores.
+	// The transaction of the invitation counts it, for each of its stores and for their website.
 	perMail = limit{quotas: []quota{
 		{name: "invitations", per: perStore, most: app.InvitationsPerHour, window: time.Hour},
+		{name: "invitations", per: perWebsite, most: app.WebsiteInvitationsPerHour, window: time.Hour},
 	}}
-	perStream = limit{streams: 50}
+	perStream = limit{streams: identity.StreamLimits{Store: 50, Website: 100}}
 )
 
 // any reports whether a limit names a budget of callers.
@@ -184,10 +187,12 @@ func (s *Server) limitPrincipal(ctx context.Context, c *call) error {
 	return s.limitSession(ctx, c, session)
 }
 
-// limitCredential takes a token from the bucket of the credential and sets the headers that describe the bucket.
+// limitCredential takes a token from the bucket of the credential and from that of its website, and sets the headers
+// that describe the bucket that is nearer to its end.
 func (s *Server) limitCredential(c *call) error {
-	state := s.buckets.take(c.now, cmp.Or(string(c.principal.APIKeyID), string(c.principal.SessionID)))
-	c.exchange.Header().Set("RateLimit-Policy", s.buckets.policy)
+	p := c.principal
+	state := s.buckets.take(cmp.Or(string(p.APIKeyID), string(p.SessionID)), string(p.WebsiteID))
+	c.exchange.Header().Set("RateLimit-Policy", state.of.policy())
 	c.exchange.Header().Set("RateLimit", state.header())
 	if state.wait > 0 {
 		return app.RateLimited(state.wait)
@@ -208,7 +213,8 @@ func (s *Server) limitUnknown(ctx context.Context, c *call, refusal error) error
 // before the business rule. store is the store of the principal, or the one in which it registers.
 func (s *Server) limitQuotas(ctx context.Context, c *call, store app.StoreID) error {
 	owners := map[owner]string{
-		perWebhook: c.id(), perStore: string(store), perSelf: string(c.principal.CustomerID),
+		perWebhook: c.id(), perStore: string(store), perWebsite: string(c.principal.WebsiteID),
+		perSelf:    string(c.principal.CustomerID),
 		perNetwork: string(store) + " " + neighborhood(c.exchange.client),
 	}
 	var budgets []identity.Budget

@@ -40,6 +40,8 @@ type Config struct {
 	RateWindow     time.Duration // 0 = 60 s
 	APIRate        int           // requests a second with one credential; 0 = 50
 	APIBurst       int           // size of a burst of requests with one credential; 0 = 100
+	WebsiteRate    int           // requests a second of one website; 0 = 500
+	WebsiteBurst   int           // size of a burst of requests of one website; 0 = 1000
 	Tester         Tester        // of webhooks
 	Retrier        Retrier       // of deliveries
 	WatchdogDays   int           // days with failed attempts until a webhook is deactivated
@@ -69,6 +71,7 @@ type Server struct {
 	passwords *passwords
 	limiter   limiter
 	buckets   *buckets
+	work      *work
 	providers map[app.Provider]*provider
 	tester    Tester
 	retrier   Retrier
@@ -113,7 +116,7 @@ func New(c Config) *Server {
 		pages: workflowPages{c.WorkflowURL, c.WorkflowRetention, c.DeadLetterRetention},
 		db:    c.DB, tokens: newTokens(c),
 		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
-		passwords: newPasswords(), limiter: newLimiter(c), buckets: newBuckets(c.APIRate, c.APIBurst),
+		passwords: newPasswords(), limiter: newLimiter(c), buckets: newBuckets(c), work: newWork(c),
 		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,
 		watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,

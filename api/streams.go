@@ -29,8 +29,8 @@ type streamOf struct {
 	// position returns the line with the position of a reader, "" without positions.
 	position func(r *streamReader) string
 
-	// catchUp writes the next stored messages to a reader that does not follow. It reports whether the reader now follows.
-	// nil = every reader follows.
+	// catchUp writes the next stored messages to a reader that does not follow. It reports whether the reader now
+	// follows. nil = every reader follows.
 	catchUp func(ctx context.Context, r *streamReader, write func(string) error) (bool, error)
 }
 
@@ -117,9 +117,9 @@ func (s *Server) writeMessage(x *exchange, control *http.ResponseController, tex
 	return nil
 }
 
-// openStream counts a stream against the limit of its store. It returns RATE_LIMITED.
+// openStream counts a stream against the limits of its store and of its website. It returns RATE_LIMITED.
 func (s *Server) openStream(ctx context.Context, c *call) error {
-	return s.db.OpenStream(ctx, c.principal.StoreID, c.exchange.id, c.route.Limit.streams, streamLease)
+	return s.db.OpenStream(ctx, c.principal, c.exchange.id, c.route.Limit.streams, streamLease)
 }
 
 // closeStream ends the count of a stream. If it fails, the stream counts until its lease ends.

@@ -150,7 +150,8 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
 		RefreshTTL: 168 * time.Hour, Timeout: testTimeout,
-		TrustedProxies: proxies, RateLimit: 1000, APIRate: 100_000, APIBurst: 100_000, Tester: &w.tester,
+		TrustedProxies: proxies, RateLimit: 1000, APIRate: 100_000, APIBurst: 100_000,
+		WebsiteRate: 100_000, WebsiteBurst: 100_000, Tester: &w.tester,
 		Retrier: &w.retrier,
 		Log:     zerolog.New(w.log),
 		Now:     func() time.Time { return w.now },
@@ -162,6 +163,7 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	server := New(config)
 	server.passwords.use(quickHashing)
 	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = testTimeout, testTimeout, testTimeout
+	server.work.wait = testTimeout
 	w.Cleanup(server.Close)
 	return server
 }

@@ -32,6 +32,9 @@ type APIKey struct {
 	RevokedAt  *Time    `json:"revokedAt"`  // null while the key is valid
 }
 
+// MaxAPIKeys is the maximum number of a store's keys that are not revoked.
+const MaxAPIKeys = 100
+
 // NewAPIKey is the input for creating an API key. An empty Mode means live, or test in a sandbox.
 type NewAPIKey struct {
 	Name   string

@@ -4,6 +4,9 @@ package app
 // limits the mails to addresses that the inviters choose.
 const InvitationsPerHour = 20
 
+// WebsiteInvitationsPerHour is the maximum number of invitations of all stores of a website per hour.
+const WebsiteInvitationsPerHour = 100
+
 // Invitation is an invitation to join stores of one website with one role.
 type Invitation struct {
 	ID        InvitationID `json:"id"`

@@ -192,6 +192,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.CreateAPIKey",            // a test key belongs to the store's sandbox, which may be created
 		"identity.IssueAPIKey",             // the same
 		"identity.RevokeAPIKey",            // a store's keys and those of its sandbox
+		"identity.OpenStream",              // streams of a website
 		"identity.EndSession",              // logout
 		"identity.Refresh",                 // session lookup
 		"identity.RefreshCustomer",         // the session names the store

@@ -51,7 +51,7 @@ const (
 // which may be ten times as many.
 const maxAuthRateLimit = 10_000
 
-// maxAPIRate is the maximum of APIRate and APIBurst.
+// maxAPIRate is the maximum of APIRate, APIBurst, WebsiteRate and WebsiteBurst.
 const maxAPIRate = 100_000
 
 // Bounds of ReconcileAfter. With less than a second, the reconciler would check deliveries whose attempt is about to
@@ -96,6 +96,8 @@ type Config struct {
 	AuthRateWindow     time.Duration `env:"COMANDA_AUTH_RATE_WINDOW" envDefault:"60s"`
 	APIRate            int           `env:"COMANDA_API_RATE" envDefault:"50"`
 	APIBurst           int           `env:"COMANDA_API_BURST" envDefault:"100"`
+	WebsiteRate        int           `env:"COMANDA_WEBSITE_RATE" envDefault:"500"`
+	WebsiteBurst       int           `env:"COMANDA_WEBSITE_BURST" envDefault:"1000"`
 
 	RetrySchedule       retrySchedule `env:"COMANDA_RETRY_SCHEDULE" envDefault:"30s,5m,30m,2h,6h"`
 	DeliveryTimeout     time.Duration `env:"COMANDA_DELIVERY_TIMEOUT" envDefault:"10s"`
@@ -336,7 +338,10 @@ func (c *Config) checkAPI(fault func(string, error)) {
 	if c.AuthRateLimit < 1 || c.AuthRateLimit > maxAuthRateLimit {
 		fault("COMANDA_AUTH_RATE_LIMIT", fmt.Errorf("must be from 1 to %d", maxAuthRateLimit))
 	}
-	for name, n := range map[string]int{"COMANDA_API_RATE": c.APIRate, "COMANDA_API_BURST": c.APIBurst} {
+	for name, n := range map[string]int{
+		"COMANDA_API_RATE": c.APIRate, "COMANDA_API_BURST": c.APIBurst,
+		"COMANDA_WEBSITE_RATE": c.WebsiteRate, "COMANDA_WEBSITE_BURST": c.WebsiteBurst,
+	} {
 		if n < 1 || n > maxAPIRate {
 			fault(name, fmt.Errorf("must be from 1 to %d", maxAPIRate))
 		}

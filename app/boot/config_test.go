@@ -86,8 +86,14 @@ func TestLoadNamesEveryFault(t *testing.T) {
 		"rate limit too high": {with("COMANDA_AUTH_RATE_LIMIT", "10001"), []string{rateLimit}},
 		"API rate 0":          {with("COMANDA_API_RATE", "0"), []string{apiRate}},
 		"API rate too high":   {with("COMANDA_API_RATE", "100001"), []string{apiRate}},
-		"API burst 0":         {with("COMANDA_API_BURST", "0"), []string{apiBurst}},
-		"API burst too high":  {with("COMANDA_API_BURST", "100001"), []string{apiBurst}},
+		"website rate 0": {
+			with("COMANDA_WEBSITE_RATE", "0"), []string{"COMANDA_WEBSITE_RATE: must be from 1 to 100000"},
+		},
+		"website burst 0": {
+			with("COMANDA_WEBSITE_BURST", "0"), []string{"COMANDA_WEBSITE_BURST: must be from 1 to 100000"},
+		},
+		"API burst 0":        {with("COMANDA_API_BURST", "0"), []string{apiBurst}},
+		"API burst too high": {with("COMANDA_API_BURST", "100001"), []string{apiBurst}},
 		"rate window 0": {
 			with("COMANDA_AUTH_RATE_WINDOW", "0s"), []string{"COMANDA_AUTH_RATE_WINDOW: must be a positive duration"},
 		},

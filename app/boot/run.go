@@ -84,7 +84,8 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		defer temporal.Close()
 		handler = newAPI(serving, group, config, databases[API], temporal, metrics, log)
 		draining := drain(ctx, handler)
-		if err := listen(serving, group, "COMANDA_LISTEN", config.Listen, config.certificate, draining, log); err != nil {
+		err = listen(serving, group, "COMANDA_LISTEN", config.Listen, config.certificate, draining, log)
+		if err != nil {
 			return err
 		}
 		if config.certificate != nil {
@@ -110,6 +111,7 @@ func newAPI(
 		RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
 		TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
 		APIRate: config.APIRate, APIBurst: config.APIBurst,
+		WebsiteRate: config.WebsiteRate, WebsiteBurst: config.WebsiteBurst,
 		CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs,
 		Tester: workflows, Retrier: workflows, Log: log, Metrics: metrics, Now: time.Now,
 		WatchdogDays: config.WatchdogDays, WorkflowURL: config.workflowURL(), Stopping: ctx.Done(),

@@ -44,7 +44,7 @@ const keysOfStore = `k.store_id IN (SELECT id FROM stores WHERE id = ?0 OR sandb
 // CreateAPIKey creates an API key of the caller's active store. A test key belongs to the store's sandbox, which the
 // first test key creates. A repeated request returns the API key without the key itself. It returns TOKEN_REVOKED and
 // INSUFFICIENT_ROLE if the caller is no longer an OWNER of the store, VALIDATION_FAILED for a live key of a sandbox,
-// and the errors of [pg.RunOnce].
+// LIMIT_REACHED, and the errors of [pg.RunOnce].
 func (db *DB) CreateAPIKey(
 	ctx context.Context, now time.Time, caller app.Principal, by app.Actor, in app.NewAPIKey, once *pg.Once,
 ) (app.IssuedAPIKey, error) {
@@ -83,6 +83,17 @@ func createAPIKey(
 	home, mode, err := keyStore(ctx, tx, now, store, in.Mode)
 	if err != nil {
 		return app.IssuedAPIKey{}, err
+	}
+	var count int
+	// The lock of the store's row prevents concurrent requests from exceeding the limit.
+	err = tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ? FOR NO KEY UPDATE) store
+		JOIN api_keys k ON k.store_id = store.id AND k.revoked_at IS NULL`, home).Scan(ctx, &count)
+	if err != nil {
+		return app.IssuedAPIKey{}, err
+	}
+	if count >= app.MaxAPIKeys {
+		return app.IssuedAPIKey{}, app.Errorf(app.CodeLimitReached,
+			"a store can have at most %d API keys that are not revoked; revoke one first", app.MaxAPIKeys)
 	}
 	key := app.NewAPIKeySecret(mode)
 	hash, _ := app.HashAPIKey(key)
@@ -156,7 +167,8 @@ func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.Stor
 // start.
 func (db *DB) APIKeys(ctx context.Context, store app.StoreID, after app.APIKeyID, limit int) ([]app.APIKey, error) {
 	var rows []apiKeyRow
-	err := db.pg.System().NewRaw(`SELECT `+apiKeyColumns+` FROM api_keys k WHERE `+keysOfStore+` AND (?1 = '' OR k.id < ?1)
+	err := db.pg.System().NewRaw(`SELECT `+apiKeyColumns+` FROM api_keys k
+		WHERE `+keysOfStore+` AND (?1 = '' OR k.id < ?1)
 		ORDER BY k.id DESC LIMIT ?2`, store, after, limit).Scan(ctx, &rows)
 	keys := make([]app.APIKey, len(rows))
 	for i, row := range rows {

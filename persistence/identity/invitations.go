@@ -46,7 +46,7 @@ func (db *DB) Invite(
 		if err := requireOwner(ctx, tx, inviter, in.StoreIDs); err != nil {
 			return in, err
 		}
-		if err := countInvitations(ctx, tx, in.StoreIDs); err != nil {
+		if err := countInvitations(ctx, tx, inviter.WebsiteID, in.StoreIDs); err != nil {
 			return in, err
 		}
 		var joined int
@@ -122,14 +122,18 @@ func errOwnerOnly() error {
 	return app.Errorf(app.CodeStoreMismatch, "you must be OWNER of each of these stores to invite users to them")
 }
 
-// countInvitations counts an invitation against the budget of each of the stores. The count is rolled back
-// with the invitation.
-func countInvitations(ctx context.Context, tx bun.Tx, stores []app.StoreID) error {
+// countInvitations counts an invitation against the budget of each of the stores and of their website. The count is
+// rolled back with the invitation.
+func countInvitations(ctx context.Context, tx bun.Tx, website app.WebsiteID, stores []app.StoreID) error {
 	var budgets []Budget
-	for _, store := range stores {
-		key := sha256.Sum256([]byte("invitations\x00" + string(store)))
-		budgets = append(budgets, Budget{Key: key[:], Most: app.InvitationsPerHour})
+	count := func(owner string, most int) {
+		key := sha256.Sum256([]byte("invitations\x00" + owner))
+		budgets = append(budgets, Budget{Key: key[:], Most: most})
 	}
+	for _, store := range stores {
+		count(string(store), app.InvitationsPerHour)
+	}
+	count(string(website), app.WebsiteInvitationsPerHour)
 	return takeRateLimits(ctx, tx.Tx, time.Hour, budgets...)
 }
 
@@ -293,7 +297,7 @@ func (db *DB) ResendInvitation(
 		if err := requireOwner(ctx, tx, inviter, stores); err != nil {
 			return err
 		}
-		if err := countInvitations(ctx, tx, stores); err != nil {
+		if err := countInvitations(ctx, tx, inviter.WebsiteID, stores); err != nil {
 			return err
 		}
 		var row invitationRow

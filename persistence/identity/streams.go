@@ -2,42 +2,55 @@ package identity
 
 import (
 	"context"
+	"fmt"
 	"time"
 
 	"github.com/uptrace/bun"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// OpenStream records that a request opens a stream of a store, for the duration of a lease. It returns RATE_LIMITED if
-// the store has most open streams on all replicas together.
+// StreamLimits limit the open streams on all replicas together.
+type StreamLimits struct{ Store, Website int }
+
+// OpenStream records that a request opens a stream of the caller's store, for the duration of a lease. It returns
+// RATE_LIMITED if the store or its website has as many open streams as it may have.
 func (db *DB) OpenStream(
-	ctx context.Context, store app.StoreID, request app.RequestID, most int, lease time.Duration,
+	ctx context.Context, caller app.Principal, request app.RequestID, most StreamLimits, lease time.Duration,
 ) error {
-	return db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		_, err := tx.Tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('streams ' || $1, 0))", store)
+	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		_, err := tx.Tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock(hashtextextended('streams ' || $1, 0))",
+			caller.WebsiteID)
 		if err != nil {
 			return err
 		}
+		var ofStore, ofWebsite int
 		// A process that was killed leaves its streams behind until their leases expire.
-		opened, err := pg.Inserted(tx.Tx.ExecContext(ctx, `WITH expired AS (
+		err = tx.Tx.QueryRowContext(ctx, `WITH expired AS (
 				DELETE FROM open_streams WHERE store_id = $1 AND expires_at <= statement_timestamp())
-			INSERT INTO open_streams (request_id, store_id, expires_at)
-			SELECT $2, $1, statement_timestamp() + $4 * interval '1 microsecond'
-			WHERE (SELECT count(*) FROM open_streams
-				WHERE store_id = $1 AND expires_at > statement_timestamp()) < $3`,
-			store, request, most, lease.Microseconds()))
+			SELECT count(*) FILTER (WHERE store_id = $1), count(*) FROM open_streams
+			WHERE store_id IN (SELECT id FROM stores WHERE website_id = $2) AND expires_at > statement_timestamp()`,
+			caller.StoreID, caller.WebsiteID).Scan(&ofStore, &ofWebsite)
 		if err != nil {
 			return err
 		}
-		if !opened {
-			refusal := app.RateLimited(lease)
-			refusal.Message = "too many open streams of this store; close one and retry"
-			return refusal
+		switch {
+		case ofStore >= most.Store:
+			return tooManyStreams("store", most.Store, lease)
+		case ofWebsite >= most.Website:
+			return tooManyStreams("website", most.Website, lease)
 		}
-		return nil
+		_, err = tx.Tx.ExecContext(ctx, `INSERT INTO open_streams (request_id, store_id, expires_at)
+			VALUES ($1, $2, statement_timestamp() + $3 * interval '1 microsecond')`,
+			request, caller.StoreID, lease.Microseconds())
+		return err
 	})
+}
+
+func tooManyStreams(of string, most int, lease time.Duration) error {
+	refusal := app.RateLimited(lease)
+	refusal.Message = fmt.Sprintf("too many open streams of this %s (limit %d); close one and retry", of, most)
+	return refusal
 }
 
 // RenewStream extends the lease of an open stream. It returns NOT_FOUND if the lease has expired and another stream

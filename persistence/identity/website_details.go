@@ -128,7 +128,7 @@ func (db *DB) InviteOwner(
 		if err := rejectAdministrator(ctx, tx, "email", in.Email); err != nil {
 			return in, err
 		}
-		if err := countInvitations(ctx, tx, stores); err != nil {
+		if err := countInvitations(ctx, tx, website, stores); err != nil {
 			return in, err
 		}
 		owns, err := tx.NewSelect().TableExpr("memberships m JOIN users u ON u.id = m.user_id").

@@ -201,7 +201,7 @@ func (c *Client) AllAPIKeys(
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, IDEMPOTENCY_KEY_IN_USE, IDEMPOTENCY_KEY_REUSED,
-// RATE_LIMITED.
+// LIMIT_REACHED, RATE_LIMITED.
 func (c *Client) CreateAPIKey(
 	ctx context.Context, body CreateAPIKeyRequest, options ...CallOption,
 ) (*IssuedAPIKey, error) {
@@ -1203,7 +1203,7 @@ func (c *Client) DeleteInvitation(ctx context.Context, id string, options ...Cal
 //
 // For members with the role OWNER.
 //
-// At most 20 invitations in any hour per store.
+// At most 20 invitations in any hour per store and 100 invitations in any hour per website.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.
@@ -1638,7 +1638,7 @@ func (c *Client) WithdrawOwnerInvitation(
 //
 // For platform administrators.
 //
-// At most 20 invitations in any hour per store.
+// At most 20 invitations in any hour per store and 100 invitations in any hour per website.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, NOT_FOUND, IDEMPOTENCY_KEY_IN_USE, CONFLICT,
 // IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
@@ -2268,7 +2268,7 @@ func (c *Client) AllUsers(ctx context.Context, params ListUsersParams, options .
 //
 // For members with the role OWNER.
 //
-// At most 20 invitations in any hour per store.
+// At most 20 invitations in any hour per store and 100 invitations in any hour per website.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, IDEMPOTENCY_KEY_IN_USE, CONFLICT,
@@ -2537,7 +2537,8 @@ func (c *Client) GetWebhookStats(
 //
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 //
-// At most 6 tests in any minute per webhook and 30 tests in any minute per store.
+// At most 6 tests in any minute per webhook and 30 tests in any minute per store and 60 tests in any minute per
+// website.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.

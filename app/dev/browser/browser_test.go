@@ -201,6 +201,8 @@ func (w *world) serve(t testing.TB, ctx context.Context, settings map[string]str
 		"COMANDA_LISTEN": address, "COMANDA_BASE_URL": "https://" + address,
 		"COMANDA_AUTH_RATE_LIMIT": "1000", // all scripts log in from one address
 		"COMANDA_API_RATE":        "1000",
+		"COMANDA_WEBSITE_RATE":    "10000",
+		"COMANDA_WEBSITE_BURST":   "10000",
 		"COMANDA_API_BURST":       "1000",
 	}
 	for name, value := range settings {

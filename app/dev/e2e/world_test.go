@@ -81,7 +81,8 @@ func run(m *testing.M) int {
 func programs(t *testing.T) harness.Programs {
 	t.Helper()
 	fixture.built.Do(func() {
-		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute) // a first build of Temporal takes minutes
+		// A first build of Temporal takes minutes.
+		ctx, cancel := context.WithTimeout(context.Background(), 15*time.Minute)
 		defer cancel()
 		fixture.programs, fixture.buildErr = harness.Build(ctx, fixture.dir)
 	})
@@ -230,6 +231,8 @@ func (w *world) serve(ctx context.Context, settings map[string]string) (*harness
 		"COMANDA_AUTH_RATE_LIMIT": "1000",   // each restaurant logs in from here
 		"COMANDA_API_RATE":        "100000", // and sends all of its requests with few credentials
 		"COMANDA_API_BURST":       "100000",
+		"COMANDA_WEBSITE_RATE":    "100000",
+		"COMANDA_WEBSITE_BURST":   "100000",
 	}
 	for k, v := range settings {
 		all[k] = v

@@ -111,10 +111,12 @@ func (i *installation) expose(ctx context.Context) error {
 	}
 	i.settings = map[string]string{
 		"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": on(data, temporalPort),
-		"COMANDA_BASE_URL":     "https://" + on(outside, apiPort),
-		"COMANDA_EGRESS_ALLOW": addresses[outside] + "/32", // the receiver has a private address
-		"COMANDA_API_RATE":     "100000",                   // all requests have one API key
-		"COMANDA_API_BURST":    "100000",
+		"COMANDA_BASE_URL":      "https://" + on(outside, apiPort),
+		"COMANDA_EGRESS_ALLOW":  addresses[outside] + "/32", // the receiver has a private address
+		"COMANDA_API_RATE":      "100000",                   // all requests have one API key
+		"COMANDA_WEBSITE_RATE":  "100000",
+		"COMANDA_WEBSITE_BURST": "100000",
+		"COMANDA_API_BURST":     "100000",
 	}
 	return nil
 }

@@ -202,6 +202,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createAPIKey"];
@@ -1637,7 +1638,7 @@ export interface paths {
          *
          *     The `event` is the type, the `data` is the body of the event, and the `id` is its cursor. Further fields, which parsers ignore, are its `position` and its `resource`. Without the header `Last-Event-ID`, the stream starts with the next event; with it, it continues after that event. The stream has the order of dispatch, so that an event that is committed late is not skipped. Events whose body is erased are omitted. A comment and the current cursor are sent every 15 seconds. A cursor after which events are erased is refused with 400; then start from `GET /events`. It ends when the access token expires, the session ends, the API key is revoked, or the client is 1 MiB behind. Then open a new stream with `Last-Event-ID`.
          *
-         *     At most 50 open streams per store.
+         *     At most 50 open streams per store and 100 per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -1735,7 +1736,7 @@ export interface paths {
          *
          *     For members with the role OWNER.
          *
-         *     At most 20 invitations in any hour per store.
+         *     At most 20 invitations in any hour per store and 100 invitations in any hour per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -2041,7 +2042,7 @@ export interface paths {
          *
          *     Each change is an event `order` with the data `{"id","orderId","status","version"}`. A comment is sent every 15 seconds. An open stream reports every order that changes. A reminder of an order that was not accepted has `"reminder":true`. It ends when the access token expires, the session ends or the client is too slow. Then read the changed orders (`GET /orders?updatedSince=`) and open a new stream.
          *
-         *     At most 50 open streams per store.
+         *     At most 50 open streams per store and 100 per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -2270,7 +2271,7 @@ export interface paths {
          *
          *     For platform administrators.
          *
-         *     At most 20 invitations in any hour per store.
+         *     At most 20 invitations in any hour per store and 100 invitations in any hour per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -3129,7 +3130,7 @@ export interface paths {
          * Invite a user
          * @description For members with the role OWNER.
          *
-         *     At most 20 invitations in any hour per store.
+         *     At most 20 invitations in any hour per store and 100 invitations in any hour per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -3528,7 +3529,7 @@ export interface paths {
          *
          *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
          *
-         *     At most 6 tests in any minute per webhook and 30 tests in any minute per store.
+         *     At most 6 tests in any minute per webhook and 30 tests in any minute per store and 60 tests in any minute per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again

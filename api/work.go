@@ -1,0 +1,182 @@
+package api
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"github.com/prometheus/client_golang/prometheus"
+	"golang.org/x/sync/semaphore"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// Limits of the work in progress of one website in this process (docs/behaviour.md#work-in-progress).
+const (
+	maxWork      = 8 // requests
+	maxHeavyWork = 2 // of them imports, exports and analytics
+	maxWorkWait  = 2 * time.Second
+)
+
+// load is the kind of work of an operation.
+type load int
+
+const (
+	light    load = iota
+	heavy         // an export or analytics
+	anImport      // heavy, and one at a time in a store
+)
+
+// work limits the work in progress of each website, so that other websites find free connections.
+type work struct {
+	requests, across int64 // of a website: at most half of the pool of the stores, and of that of all stores
+	wait             time.Duration
+	waiting          prometheus.Gauge
+	refused          prometheus.Counter
+
+	mu    sync.Mutex
+	gates map[gate]*slots
+}
+
+// gate is a limit of one owner.
+type gate struct {
+	of    string // the limit
+	owner string // a website or a store
+}
+
+// slots are the free places behind a gate. They are served in the order of the requests.
+type slots struct {
+	*semaphore.Weighted
+	users int // that hold a place or wait for one
+}
+
+func newWork(c Config) *work {
+	w := &work{
+		requests: maxWork, across: maxWork, wait: maxWorkWait, gates: map[gate]*slots{},
+		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
+			Name: "comanda_requests_waiting", Help: "Requests that wait for other requests of their website.",
+		}),
+		refused: prometheus.NewCounter(prometheus.CounterOpts{
+			Name: "comanda_requests_refused_total",
+			Help: "Requests that were refused because their website had too many requests in progress.",
+		}),
+	}
+	if c.Metrics != nil {
+		c.Metrics.MustRegister(w.waiting, w.refused)
+	}
+	if c.DB == nil {
+		return w
+	}
+	for _, pool := range c.DB.PoolStats() {
+		half := int64(max(pool.Conns/2, 1))
+		switch {
+		case pool.Purpose == pg.Lookups:
+		case pool.Role == pg.RoleApp:
+			w.requests = min(w.requests, half)
+		default:
+			w.across = min(w.across, half)
+		}
+	}
+	return w
+}
+
+// places are the places of one request. They are released once.
+type places struct {
+	work *work
+	held []gate
+}
+
+// enterWork waits until a website may begin the work of a request. It returns UNAVAILABLE if its earlier requests take
+// too long.
+func (s *Server) enterWork(ctx context.Context, c *call) error {
+	p := c.principal
+	if p.WebsiteID == "" { // a platform administrator, or the route needs no access token
+		return nil
+	}
+	c.places = &places{work: s.work}
+	website, most := string(p.WebsiteID), s.work
+	ctx, cancel := context.WithTimeout(ctx, most.wait)
+	defer cancel()
+	// The narrower limits come first, so that a request that waits for them does not take the place of another one.
+	switch c.route.Load {
+	case anImport:
+		if err := c.places.enter(ctx, gate{"imports", string(p.StoreID)}, 1); err != nil {
+			return err
+		}
+		fallthrough
+	case heavy:
+		if err := c.places.enter(ctx, gate{"heavy", website}, min(maxHeavyWork, most.requests)); err != nil {
+			return err
+		}
+	}
+	if c.route.Across {
+		if err := c.places.enter(ctx, gate{"across", website}, most.across); err != nil {
+			return err
+		}
+	}
+	return c.places.enter(ctx, gate{"requests", website}, most.requests)
+}
+
+// enterAcross makes a request wait that turns out to use the connections for all stores.
+func (s *Server) enterAcross(ctx context.Context, c *call) error {
+	if c.places == nil || c.route.Across {
+		return nil
+	}
+	c.places.leave()
+	ctx, cancel := context.WithTimeout(ctx, s.work.wait)
+	defer cancel()
+	return c.places.enter(ctx, gate{"across", string(c.principal.WebsiteID)}, s.work.across)
+}
+
+// enter takes one of most places behind a gate.
+func (p *places) enter(ctx context.Context, at gate, most int64) error {
+	w := p.work
+	w.mu.Lock()
+	s := w.gates[at]
+	if s == nil {
+		s = &slots{Weighted: semaphore.NewWeighted(most)}
+		w.gates[at] = s
+	}
+	s.users++
+	w.mu.Unlock()
+	if !s.TryAcquire(1) {
+		w.waiting.Inc()
+		err := s.Acquire(ctx, 1)
+		w.waiting.Dec()
+		if err != nil {
+			w.forget(at, s)
+			w.refused.Inc()
+			return &app.Error{
+				Code: app.CodeUnavailable, RetryAfter: maxWorkWait,
+				Message: "too many requests of this website are in progress; retry after the given time",
+			}
+		}
+	}
+	p.held = append(p.held, at)
+	return nil
+}
+
+// leave releases all places.
+func (p *places) leave() {
+	if p == nil {
+		return
+	}
+	for _, at := range p.held {
+		p.work.mu.Lock()
+		s := p.work.gates[at]
+		p.work.mu.Unlock()
+		s.Release(1)
+		p.work.forget(at, s)
+	}
+	p.held = nil
+}
+
+// forget removes the places behind a gate after their last user.
+func (w *work) forget(at gate, s *slots) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if s.users--; s.users == 0 {
+		delete(w.gates, at)
+	}
+}
