@@ -43,7 +43,7 @@ func (c *call) bind(in any) error {
 	}
 	b.idempotencyKey(c)
 	b.validate(in)
-	if in, ok := in.(checked); ok && !b.mistyped {
+	if in, ok := in.(checked); ok && !b.mistyped && !b.full() {
 		for _, d := range in.check() {
 			b.fault(d.Path, d.Message)
 		}
@@ -84,18 +84,28 @@ type binder struct {
 	mistyped bool // a member has the wrong type, so that the rules of check cannot be applied
 }
 
-// fault adds a fault, unless the path or one of its parents already has one.
-func (b *binder) fault(path, message string) {
-	if len(b.faults) == cmp.Or(b.most, maxFaults) {
-		return
-	}
+// full reports whether the error response has all the details that it can have.
+func (b *binder) full() bool { return len(b.faults) == cmp.Or(b.most, maxFaults) }
+
+// faulty reports whether a path or one of its parents has a fault.
+func (b *binder) faulty(path string) bool {
 	for _, f := range b.faults {
 		rest, ok := strings.CutPrefix(path, f.Path)
 		if ok && (rest == "" || f.Path == "" || rest[0] == '.' || rest[0] == '[') {
-			return
+			return true
 		}
 	}
-	b.faults = append(b.faults, app.Detail{Path: strings.ToValidUTF8(cut(path, maxPathBytes), "�"), Message: message})
+	return false
+}
+
+// fault adds a fault, unless the path or one of its parents already has one.
+func (b *binder) fault(path, message string) {
+	if b.full() || b.faulty(path) {
+		return
+	}
+	b.faults = append(b.faults, app.Detail{
+		Path: strings.ToValidUTF8(cut(path, maxPathBytes), "\ufffd"), Message: message,
+	})
 }
 
 func (b *binder) wrongType(path, message string) {

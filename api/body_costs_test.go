@@ -199,3 +199,29 @@ func TestElementsOfABody(t *testing.T) {
 		}
 	}
 }
+
+// Validation stops at the last detail of the response. All faults of this body would take another 50 MB.
+func TestValidationStopsAtItsLimit(t *testing.T) {
+	w := newWorld(t)
+	var locales []string
+	for i := range 25 {
+		locales = append(locales, fmt.Sprintf(`"%c%c":{"name":""}`, 'a'+i/5, 'a'+i%5))
+	}
+	option := `{"name":"","translations":{` + strings.Join(locales, ",") + `}}`
+	group := `{"name":"g","options":[` + strings.Repeat(option+",", 99) + option + "]}"
+	body := `{"name":"x","priceMinor":1,"currency":"EUR","optionGroups":[` + strings.Repeat(group+",", 17) + group +
+		"]}"
+	if len(body) > maxBody || len(body) < maxBody*3/4 {
+		t.Fatalf("the body has %d bytes, want about %d", len(body), maxBody)
+	}
+	w.do("POST", "/products", w.tokens["OWNER"], productBody()).ok(201, nil) // fills the caches
+	grown := allocated(func() {
+		a := w.do("POST", "/products", w.tokens["OWNER"], body).refused(app.CodeValidationFailed)
+		if n := len(a.body.Error.Details); n != maxFaults {
+			t.Errorf("details: got %d, want %d", n, maxFaults)
+		}
+	})
+	if grown > 30<<20 {
+		t.Errorf("got %d bytes allocated, want at most 30 MiB", grown)
+	}
+}

@@ -172,7 +172,7 @@ func TestBadOrders(t *testing.T) {
 				"items":           []any{object{"productId": "p", "quantity": 0}, object{"quantity": 1, "x": 1}},
 				"fulfillmentType": "FLYING", "note": 1, "customer": nil,
 			},
-			"items[1].x|note|items[0].quantity|items[1].productId|fulfillmentType",
+			"items[1].x|note|fulfillmentType|items[0].quantity|items[1].productId",
 		},
 	} {
 		w.run(name, func(t *testing.T) {

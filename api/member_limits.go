@@ -50,11 +50,11 @@ var memberLimits = map[string]string{
 
 	"category":           "max=100",
 	"imageurl":           "https_url,max=2048",
-	"optiongroups":       "max=20,dive",
+	"optiongroups":       "max=20,each",
 	"position":           between(0, 1_000_000_000),
 	"productdescription": "max=5000",
 	"quantity":           between(1, 999),
-	"rows":               fmt.Sprintf("min=1,max=%d,dive", maxRows),
+	"rows":               fmt.Sprintf("min=1,max=%d,each", maxRows),
 	"sku":                "max=64",
 	"stock":              between(0, app.MaxStock),
 	"stockchange":        between(-app.MaxStock, app.MaxStock),
@@ -66,7 +66,7 @@ var memberLimits = map[string]string{
 	"addressnotes":    "max=500",
 	"city":            "max=100",
 	"customeremail":   "email,max=254",
-	"orderoptions":    fmt.Sprintf("max=%d,dive", maxElements),
+	"orderoptions":    fmt.Sprintf("max=%d,each", maxElements),
 	"partysize":       between(1, app.MaxPartySize),
 	"postalcode":      "max=20",
 	"providerid":      "max=255",
@@ -79,8 +79,8 @@ var memberLimits = map[string]string{
 	"closurereason": "max=200",
 	"dayminutes":    between(0, 24*60),
 	"leadminutes":   between(0, 30*24*60),
-	"spans":         "max=24,dive", // of a day
-	"storeviews":    fmt.Sprintf("min=1,max=%d,dive", app.MaxStoreViews),
+	"spans":         "max=24,each", // of a day
+	"storeviews":    fmt.Sprintf("min=1,max=%d,each", app.MaxStoreViews),
 	"viewname":      "viewcode,max=50",
 
 	"deliveryreason": "max=1000",

@@ -21,7 +21,7 @@ var (
 
 type placeOrderIn struct {
 	StoreID            app.StoreID          `json:"storeId" validate:"omitempty,id"`
-	Items              []orderItemIn        `json:"items" validate:"required,min=1,max=100,dive"`
+	Items              []orderItemIn        `json:"items" validate:"required,min=1,max=100,each"`
 	FulfillmentType    app.FulfillmentType  `json:"fulfillmentType" validate:"required,enum"`
 	Source             app.OrderSource      `json:"source" validate:"omitempty,enum"`
 	CustomerID         app.CustomerID       `json:"customerId" validate:"omitempty,id"`

@@ -12,7 +12,7 @@ type optionGroupIn struct {
 	Translations  map[string]optionTextIn `json:"translations" validate:"translations"`
 	MinSelections int64                   `json:"minSelections" validate:"min=0,max=999"`
 	MaxSelections *int64                  `json:"maxSelections" validate:"omitempty,quantity"`
-	Options       []productOptionIn       `json:"options" validate:"required,min=1,max=100,dive"`
+	Options       []productOptionIn       `json:"options" validate:"required,min=1,max=100,each"`
 }
 
 type productOptionIn struct {

@@ -31,7 +31,7 @@ type changeSettingsIn struct {
 	BookingLeadMinutes    *int           `json:"bookingLeadMinutes" validate:"omitempty,leadminutes"`
 	BookingMaxDays        *int           `json:"bookingMaxDays" validate:"omitempty,min=1,max=730"`
 	OpeningHours          hoursPatch     `json:"openingHours" validate:"dive,keys,enum,endkeys,omitempty"`
-	Closures              *[]closureIn   `json:"closures" validate:"omitempty,max=100,dive"`
+	Closures              *[]closureIn   `json:"closures" validate:"omitempty,max=100,each"`
 	PrepMinutes           *prepMinutesIn `json:"prepMinutes"`
 	OrderLeadMinutes      *int           `json:"orderLeadMinutes" validate:"omitempty,leadminutes"`
 	OrderMaxDays          *int           `json:"orderMaxDays" validate:"omitempty,min=0,max=365"`

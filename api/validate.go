@@ -3,6 +3,7 @@ package api
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"reflect"
 	"regexp"
 	"slices"
@@ -130,6 +131,7 @@ var (
 
 // newValidator returns the validator of the validate tags of request types. Additional tags besides memberLimits:
 //
+//	each          a list of structs, whose elements are validated one by one, see [binder.validate]
 //	notblank      not only white space
 //	bytes=n       at most n bytes
 //	uncommon      not a common password
@@ -203,6 +205,7 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 			return check(f.Field().String(), f.Param(), f.Field().Type())
 		}))
 	}
+	must(v.RegisterValidation("each", func(validator.FieldLevel) bool { return true }))
 	return v
 })
 
@@ -252,17 +255,80 @@ var memberKeys = regexp.MustCompile(`\[([^\]]*[^\]0-9][^\]]*)\]`)
 // embedded is the name of embedded structs in the paths of the validator. The paths of faults omit them.
 const embedded = "\x00"
 
-// validate checks the tags of a bound struct.
-func (b *binder) validate(in any) {
-	err := newValidator().Struct(in)
+// validate checks the tags of a bound struct, until the error response has all the details that it can have. The
+// validator itself would collect the faults of all elements of a request first.
+func (b *binder) validate(in any) { b.validateStruct(reflect.ValueOf(in).Elem(), "") }
+
+func (b *binder) validateStruct(v reflect.Value, path string) {
+	err := newValidator().Struct(v.Addr().Interface())
 	found, ok := errors.AsType[validator.ValidationErrors](err)
 	if err != nil && !ok {
-		panic(err) // in is not a struct
+		panic(err) // v is not a struct
 	}
 	for _, f := range found {
-		_, path, _ := strings.Cut(strings.ReplaceAll(f.Namespace(), embedded+".", ""), ".")
-		b.fault(memberKeys.ReplaceAllString(path, ".$1"), messageOf(f.ActualTag(), f.Param(), f.Type()))
+		if b.full() {
+			return
+		}
+		_, at, _ := strings.Cut(strings.ReplaceAll(f.Namespace(), embedded+".", ""), ".")
+		b.fault(joined(path, memberKeys.ReplaceAllString(at, ".$1")), messageOf(f.ActualTag(), f.Param(), f.Type()))
 	}
+	b.validateLists(v, path)
+}
+
+// validateLists validates the elements of the lists of structs in a value whose own rules were checked.
+func (b *binder) validateLists(v reflect.Value, path string) {
+	for v.Kind() == reflect.Pointer {
+		if v.IsNil() {
+			return
+		}
+		v = v.Elem()
+	}
+	switch v.Kind() {
+	case reflect.Slice:
+		if kindOf(v.Type().Elem()) != anObject {
+			return
+		}
+		for i := 0; i < v.Len() && !b.full() && !b.faulty(path); i++ {
+			b.validateStruct(v.Index(i), path+"["+strconv.Itoa(i)+"]")
+		}
+	case reflect.Map:
+		if kindOf(v.Type().Elem()) != anObject || b.faulty(path) {
+			return
+		}
+		for _, key := range v.MapKeys() {
+			b.validateLists(v.MapIndex(key), member(path, key.String()))
+		}
+	case reflect.Struct:
+		if kindOf(v.Type()) != anObject {
+			return
+		}
+		fields := fieldsOf(v.Type(), "json")
+		for _, name := range slices.Sorted(maps.Keys(fields)) {
+			if field := v.FieldByIndex(fields[name]); holdsLists(field.Type()) {
+				b.validateLists(field, member(path, name))
+			}
+		}
+	}
+}
+
+// holdsLists reports whether a value of a type can be or have a list of structs.
+func holdsLists(t reflect.Type) bool {
+	for t.Kind() == reflect.Pointer {
+		t = t.Elem()
+	}
+	switch t.Kind() {
+	case reflect.Slice, reflect.Map, reflect.Struct:
+		return t != reflect.TypeFor[app.Secret]()
+	}
+	return false
+}
+
+// joined returns the path of a member of the value at a path.
+func joined(path, name string) string {
+	if path == "" {
+		return name
+	}
+	return path + "." + name
 }
 
 func messageOf(tag, param string, t reflect.Type) string {

@@ -39,7 +39,7 @@ func (l Limits) Rules(tag string) (own, keys, each []Rule) {
 		switch name {
 		case "keys":
 			list = &keys
-		case "dive", "endkeys":
+		case "dive", "each", "endkeys":
 			list = &each
 		default:
 			*list = append(*list, Rule{name, param})
