@@ -18,6 +18,9 @@ const (
 	backlogTimeout = 3 * time.Second
 )
 
+// heldBack is the label of the deliveries that wait for the turn of their resource.
+const heldBack = "held_back"
+
 // Backlog is a Prometheus collector of waiting deliveries, events and jobs. It caches them for ten seconds.
 // While they cannot be read, it sends only comanda_backlog_readable, with the value 0.
 type Backlog struct {
@@ -46,7 +49,7 @@ func NewBacklog(read func(context.Context, time.Time) (app.Backlog, error), now 
 		deadLetters: desc("comanda_dead_letters",
 			"Dead letters of all stores; 100000 means 100000 or more."),
 		age: desc("comanda_queue_age_seconds",
-			"Age of the oldest event not dispatched, and of the oldest due delivery not started; 0 = none.",
+			"Age of the oldest event not dispatched, due delivery not started, and held-back delivery; 0 = none.",
 			"queue"),
 		jobs: desc("comanda_jobs_waiting",
 			"Jobs of all stores whose workflows are not started; 100000 means 100000 or more."),
@@ -73,11 +76,13 @@ func (b *Backlog) Collect(metrics chan<- prometheus.Metric) {
 	}
 	gauge(b.readable, 1)
 	gauge(b.waiting, float64(backlog.Queued), string(app.DeliveryQueued))
+	gauge(b.waiting, float64(backlog.Held), heldBack)
 	gauge(b.waiting, float64(backlog.Pending), string(app.DeliveryPending))
 	gauge(b.waiting, float64(backlog.Retrying), string(app.DeliveryRetrying))
 	gauge(b.deadLetters, float64(backlog.DeadLetters))
 	gauge(b.age, age(now, backlog.OldestEvent), "events")
 	gauge(b.age, age(now, backlog.OldestDue), "deliveries")
+	gauge(b.age, age(now, backlog.OldestHeld), heldBack)
 	gauge(b.jobs, float64(backlog.Jobs))
 }
 

@@ -10,8 +10,10 @@ const BacklogLimit = 100_000
 type Backlog struct {
 	OldestEvent *time.Time // time of the oldest event that has not been dispatched; nil = none
 	OldestDue   *time.Time // time since which the oldest queued delivery could have started; nil = none
+	OldestHeld  *time.Time // time since which the oldest held-back delivery waits for its turn; nil = none
 
 	Queued      int // deliveries that have not started, including those that wait for a later window of their plan
+	Held        int // deliveries that are held back until their turn; Queued does not include them
 	Pending     int // deliveries whose first attempt, or first attempt of a replay, is due or running
 	Retrying    int // deliveries that wait for a retry
 	DeadLetters int // deliveries that ended without success

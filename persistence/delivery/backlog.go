@@ -29,7 +29,7 @@ func (q *Queue) Backlog(ctx context.Context, now time.Time) (app.Backlog, error)
 			return err
 		}
 		err := tx.Tx.QueryRowContext(ctx, backlogStatement, app.BacklogLimit, q.policy.BacklogSubscriptions).
-			Scan(&b.OldestEvent, &b.Queued, &b.Pending, &b.Retrying, &b.DeadLetters, &b.Jobs)
+			Scan(&b.OldestEvent, &b.OldestHeld, &b.Queued, &b.Held, &b.Pending, &b.Retrying, &b.DeadLetters, &b.Jobs)
 		if err != nil {
 			return err
 		}

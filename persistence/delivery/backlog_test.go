@@ -42,8 +42,18 @@ func TestBacklog(t *testing.T) {
 			ARRAY['2026-03-14 12:25Z', '2026-03-14 12:30Z', '2026-03-14 14:00Z', '2026-03-14 12:40Z',
 			'2026-03-14 15:00Z'] || array_fill('2026-03-14 10:00Z'::text, ARRAY[8]))
 			WITH ORDINALITY AS x (w, status, at, n)`)
-	event, due := noon.Add(10*time.Minute), noon.Add(25*time.Minute)
-	want := app.Backlog{OldestEvent: &event, OldestDue: &due, Queued: 5, Pending: 2, Retrying: 1, DeadLetters: 3}
+	seed(t, db, `INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for,
+		created_at, queue, resource, class, position, ordered, held)
+		SELECT 'dlv_held' || n, 's', 'evt_held' || n, 'a', 'order.created', 'queued', at::timestamptz, now(), 'web_1',
+			resource, class, n, true, true FROM unnest(
+			ARRAY['ord_1', 'ord_1', 'ord_1', 'ord_2', 'ord_3', 'ord_3'], ARRAY[0, 0, 2, 0, 0, 2],
+			ARRAY['2026-03-14 12:20Z', '2026-03-14 12:21Z', '2026-03-14 12:15Z', '2026-03-14 12:25Z',
+			'2026-03-14 12:22Z', '2026-03-14 12:05Z']) WITH ORDINALITY AS x (resource, class, at, n)`)
+	event, due, held := noon.Add(10*time.Minute), noon.Add(25*time.Minute), noon.Add(5*time.Minute)
+	want := app.Backlog{
+		OldestEvent: &event, OldestDue: &due, OldestHeld: &held,
+		Queued: 5, Held: 6, Pending: 2, Retrying: 1, DeadLetters: 3,
+	}
 	if diff := cmp.Diff(want, backlog()); diff != "" {
 		t.Errorf("backlog (-want +got):\n%s", diff)
 	}
@@ -131,8 +141,10 @@ func TestBacklogUsesIndexes(t *testing.T) {
 	want := map[string]bool{
 		"CTE Scan on queueing": true, "WorkTable Scan on queueing": true, "Subquery Scan on d": true,
 		"CTE Scan on strayed": true, "WorkTable Scan on strayed": true,
+		"CTE Scan on held": true, "WorkTable Scan on held": true,
 		"CTE Scan on waiting": true, "WorkTable Scan on waiting": true, `Subquery Scan on "*SELECT*`: true,
 		"Index Scan using deliveries_claimable on deliveries": true,
+		"Index Scan using deliveries_held on deliveries":      true,
 		"Index Scan using deliveries_pending on deliveries":   true,
 		"Index Scan using deliveries_strayed on deliveries":   true,
 		"Index Scan using undispatched_pkey on undispatched":  true,
