@@ -1,6 +1,7 @@
 package api
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -19,7 +20,7 @@ func TestDeliveriesAndReplay(t *testing.T) {
 	want := app.Delivery{
 		ID: own.delivery.ID, SubscriptionID: own.webhook.ID, EventID: own.delivery.EventID,
 		EventType: app.EventOrderCreated,
-		Status:    app.DeliveryQueued, ScheduledFor: app.At(noon), CreatedAt: app.At(noon),
+		Status:    app.DeliveryQueued, ScheduledFor: new(app.At(noon)), CreatedAt: app.At(noon),
 	}
 	if diff := cmp.Diff(want, d); diff != "" {
 		t.Error("delivery (-want +got):", diff)
@@ -29,7 +30,7 @@ func TestDeliveriesAndReplay(t *testing.T) {
 	w.now = noon.Add(time.Hour)
 	w.tokens["OWNER"] = w.token("OWNER", own.id)
 	w.do("POST", path+"/replay", w.tokens["OWNER"], nil).ok(202, &d)
-	if d.Status != app.DeliveryQueued || d.Attempts != 1 || d.ScheduledFor != app.At(w.now) || d.EndedAt != nil {
+	if d.Status != app.DeliveryQueued || d.Attempts != 1 || !d.ScheduledFor.Equal(w.now) || d.EndedAt != nil {
 		t.Errorf("replayed: got %+v, want it queued for %s after 1 attempt", d, w.now)
 	}
 	w.do("POST", path+"/replay", w.tokens["OWNER"], object{}).refused(app.CodeDeliveryInProgress)
@@ -67,5 +68,60 @@ func TestDeliveryFilters(t *testing.T) {
 				t.Errorf("?%s: got %d deliveries, want one: %v", query, len(rows), hit)
 			}
 		})
+	}
+}
+
+// Of the deliveries of an order to an ordered webhook, one has the turn, and the others show which one.
+func TestHeldBackDeliveries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var webhook app.Subscription
+	w.do("POST", "/webhooks", w.tokens["OWNER"], altered(webhookBody(), object{
+		"events": []string{"order.created", "order.status_updated"}, "ordering": "resource",
+	})).ok(201, &webhook)
+	var order app.Order
+	w.do("POST", "/orders", w.tokens["OWNER"], w.orderBody("own")).ok(201, &order)
+	w.do("PATCH", "/orders/"+string(order.ID)+"/status", w.tokens["OWNER"], object{"status": "CONFIRMED"}).ok(200, nil)
+	_, err := w.db.Dispatch(t.Context(), noon, 1000)
+	w.must(err)
+	held := func() (all []app.Delivery) {
+		t.Helper()
+		w.do("GET", "/deliveries?webhookId="+string(webhook.ID), w.tokens["OWNER"], nil).ok(200, &all)
+		if len(all) != 2 {
+			t.Fatalf("deliveries: got %+v, want 2", all)
+		}
+		return all
+	}
+	all := held()
+	second, first := all[0], all[1]
+	if first.WaitsFor != "" || first.ScheduledFor == nil || second.WaitsFor != first.ID || second.ScheduledFor != nil ||
+		second.Status != app.DeliveryQueued {
+		t.Errorf("deliveries: got %+v, want the newer one to wait for the older one", all)
+	}
+	path := "/deliveries/" + string(second.ID)
+	var one app.Delivery
+	var event struct {
+		Deliveries []app.Delivery `json:"deliveries"`
+	}
+	w.do("GET", path, w.tokens["OWNER"], nil).ok(200, &one)
+	w.do("GET", "/events/"+string(second.EventID), w.tokens["OWNER"], nil).ok(200, &event)
+	for _, got := range append(event.Deliveries, one) {
+		if diff := cmp.Diff(second, got); got.SubscriptionID == webhook.ID && diff != "" {
+			t.Errorf("held-back delivery (-listed +got):\n%s", diff)
+		}
+	}
+	a := w.do("POST", path+"/retry", w.tokens["OWNER"], nil).refused(app.CodeConflict)
+	if !strings.Contains(a.body.Error.Message, string(first.ID)) {
+		t.Errorf("message of a retry: got %q, want the delivery that has the turn", a.body.Error.Message)
+	}
+	w.do("POST", path+"/replay", w.tokens["OWNER"], nil).refused(app.CodeDeliveryInProgress)
+
+	w.must(w.db.EndDelivery(t.Context(), noon, first.ID, app.DeliveryDeadLetter, "test"))
+	if released := held()[0]; released.WaitsFor != "" || released.ScheduledFor == nil {
+		t.Errorf("delivery after the end of the first one: got %+v, want its turn", released)
+	}
+	w.do("POST", "/deliveries/"+string(first.ID)+"/replay", w.tokens["OWNER"], nil).ok(202, &one)
+	if one.WaitsFor != second.ID || one.ScheduledFor != nil {
+		t.Errorf("replay of the first one: got %+v, want it to wait for %s", one, second.ID)
 	}
 }

@@ -27,12 +27,15 @@ type Delivery struct {
 	// why it is a dead letter or was cancelled: the error of the last attempt, unless something else ended it
 	Reason   string `json:"reason,omitempty"`
 	Attempts int    `json:"attempts"` // attempts made so far, including replays
-	// earliest start: the time of the event or of the replay; an estimate while the delivery is queued
-	ScheduledFor Time   `json:"scheduledFor"`
-	NextRetryAt  *Time  `json:"nextRetryAt,omitempty"`
-	CreatedAt    Time   `json:"createdAt"`
-	EndedAt      *Time  `json:"endedAt,omitempty"`
-	WorkflowID   string `json:"workflowId,omitempty"` // id of its Temporal workflow; absent while it is queued
+	// earliest start: the time of the event or of the replay; an estimate while the delivery is queued, and nil while
+	// it is held back
+	ScheduledFor *Time `json:"scheduledFor"`
+	// delivery of the same subscription and resource that has the turn; only while this one is held back
+	WaitsFor    DeliveryID `json:"waitsFor,omitempty"`
+	NextRetryAt *Time      `json:"nextRetryAt,omitempty"`
+	CreatedAt   Time       `json:"createdAt"`
+	EndedAt     *Time      `json:"endedAt,omitempty"`
+	WorkflowID  string     `json:"workflowId,omitempty"` // id of its Temporal workflow; absent while it is queued
 	// page of the workflow in Temporal's web UI; only in the response for a single delivery, if the UI's address is
 	// configured and Temporal still retains the workflow
 	WorkflowURL string `json:"workflowUrl,omitempty"`

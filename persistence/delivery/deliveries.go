@@ -22,6 +22,8 @@ type deliveryRow struct {
 	Reason         string
 	Attempts       int
 	ScheduledFor   time.Time
+	Held           bool
+	WaitsFor       *app.DeliveryID `bun:",scanonly"` // see waitsFor
 	NextRetryAt    *time.Time
 	CreatedAt      time.Time
 	EndedAt        *time.Time
@@ -29,12 +31,30 @@ type deliveryRow struct {
 }
 
 func (r deliveryRow) delivery() app.Delivery {
-	return app.Delivery{
+	d := app.Delivery{
 		WorkflowID: r.workflowID(),
 		ID:         r.ID, SubscriptionID: r.SubscriptionID, EventID: r.EventID, EventType: r.EventType,
-		Status: r.Status, Reason: r.Reason, Attempts: r.Attempts, ScheduledFor: app.At(r.ScheduledFor),
+		Status: r.Status, Reason: r.Reason, Attempts: r.Attempts,
 		NextRetryAt: pg.TimeOrNil(r.NextRetryAt), CreatedAt: app.At(r.CreatedAt), EndedAt: pg.TimeOrNil(r.EndedAt),
 	}
+	if r.Status != app.DeliveryQueued || !r.Held {
+		d.ScheduledFor = new(app.At(r.ScheduledFor))
+	}
+	if r.WaitsFor != nil {
+		d.WaitsFor = *r.WaitsFor
+	}
+	return d
+}
+
+// waitsFor is the delivery that has the turn while d is held back, otherwise null. For a few seconds after a turn is
+// lost, no delivery has it.
+const waitsFor = `(SELECT nullif(nullif(t.delivery_id, ''), d.id) FROM turns t
+	WHERE d.status = 'queued' AND d.held AND t.store_id = d.store_id AND t.subscription_id = d.subscription_id
+		AND t.resource = d.resource)`
+
+// selectDeliveries selects the columns of deliveryRow.
+func selectDeliveries(tx bun.Tx, into any) *bun.SelectQuery {
+	return tx.NewSelect().Model(into).ColumnExpr("?TableColumns").ColumnExpr(waitsFor + " AS waits_for")
 }
 
 // workflowID returns the id of the delivery's workflow. A burst makes one attempt. A delivery that
@@ -73,7 +93,7 @@ func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter ap
 	ids := deliveryFilter(filter).ids(tx, false, after, limit,
 		func(q *bun.SelectQuery) *bun.SelectQuery { return q.Where("d.store_id = ?", store) })
 	newest := tx.NewSelect().TableExpr("(?) AS found", ids).OrderExpr("id DESC").Limit(int64(limit))
-	return tx.NewSelect().Model(rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).
+	return selectDeliveries(tx, rows).Join("JOIN (?) AS newest ON newest.id = d.id", newest).
 		Where("d.store_id = ?", store).OrderExpr("d.id DESC")
 }
 
@@ -81,7 +101,11 @@ func listDeliveries(tx bun.Tx, rows *[]deliveryRow, store app.StoreID, filter ap
 func (q *Queue) Delivery(ctx context.Context, store app.StoreID, id app.DeliveryID) (app.Delivery, error) {
 	var row deliveryRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewSelect().Model(&row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
+		return findDelivery(ctx, tx, &row, store, id)
 	})
 	return row.delivery(), err
+}
+
+func findDelivery(ctx context.Context, tx bun.Tx, row *deliveryRow, store app.StoreID, id app.DeliveryID) error {
+	return selectDeliveries(tx, row).Where("d.store_id = ? AND d.id = ?", store, id).Scan(ctx)
 }

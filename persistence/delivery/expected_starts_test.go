@@ -30,7 +30,7 @@ func (r restaurant) expectedHours(t *testing.T, db *persistencetest.Database, q 
 			var d app.Delivery
 			var at time.Time
 			must(t, rows.Scan(&d.ID, &d.Status, &at))
-			d.ScheduledFor = app.At(at)
+			d.ScheduledFor = new(app.At(at))
 			found = append(found, d)
 		}
 		must(t, rows.Err())

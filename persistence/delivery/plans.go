@@ -79,7 +79,7 @@ func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.Store
 	queued := map[app.DeliveryID]*app.Delivery{}
 	var ids []app.DeliveryID
 	for i, d := range deliveries {
-		if d.Status == app.DeliveryQueued {
+		if d.Status == app.DeliveryQueued && d.ScheduledFor != nil {
 			queued[d.ID], ids = &deliveries[i], append(ids, d.ID)
 		}
 	}
@@ -95,7 +95,7 @@ func (q *Queue) ExpectStarts(ctx context.Context, now time.Time, store app.Store
 	for i, id := range line.given {
 		start := q.windowAfter(window, windows[line.positions[i]-1])
 		if start.After(now) {
-			queued[app.DeliveryID(id)].ScheduledFor = app.At(start)
+			queued[app.DeliveryID(id)].ScheduledFor = new(app.At(start))
 		}
 	}
 	return nil

@@ -46,11 +46,10 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
 			return err
 		}
-		rows, err := requeue(ctx, tx, now, store, "", id)
-		if err == nil {
-			row = rows[0]
+		if _, err := requeue(ctx, tx, now, store, "", id); err != nil {
+			return err
 		}
-		return err
+		return findDelivery(ctx, tx, &row, store, id) // the statement that queues it does not return its turn
 	})
 	if err == nil {
 		q.notifyOrders(changedEvent{row.EventID, store, row.EventType})

@@ -19,6 +19,7 @@ type retryRow struct {
 	Kept           bool // the body of the event exists
 	Active         bool
 	Deleted        bool
+	WaitsFor       *app.DeliveryID
 	AttemptID      *app.AttemptID // of an attempt that ended after the request began
 }
 
@@ -26,7 +27,11 @@ type retryRow struct {
 func (r retryRow) refusal() error {
 	switch {
 	case r.Status == app.DeliveryPending:
-		return app.Errorf(app.CodeDeliveryInProgress, "the first attempt is still due or in progress; wait for its result")
+		return app.Errorf(app.CodeDeliveryInProgress,
+			"the first attempt is still due or in progress; wait for its result")
+	case r.WaitsFor != nil:
+		return app.Errorf(app.CodeConflict, "the delivery waits for %s, which has the turn; retry that one",
+			*r.WaitsFor)
 	case r.Status == app.DeliveryQueued:
 		return app.Errorf(app.CodeConflict, "the delivery is still queued, so it has no attempt to retry")
 	case r.Deleted:
@@ -110,7 +115,7 @@ func findRetry(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID,
 	var row retryRow
 	err := tx.NewRaw(`SELECT d.status, d.event_id, d.subscription_id, d.attempts,
 			coalesce(e.body IS NOT NULL AND e.erasing IS NULL, false) AS kept, s.is_active AS active,
-			s.deleted_at IS NOT NULL AS deleted, a.id AS attempt_id
+			s.deleted_at IS NOT NULL AS deleted, a.id AS attempt_id, `+waitsFor+` AS waits_for
 		FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id AND s.store_id = d.store_id
 			LEFT JOIN outbox e ON e.id = d.event_id AND e.store_id = d.store_id
 			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.store_id = d.store_id AND a.number = d.attempts

@@ -1013,10 +1013,13 @@ type Delivery struct {
 	// The reason for which it is a dead letter or was cancelled: the error of the last attempt, unless something else
 	// ended it.
 	Reason string `json:"reason,omitzero"`
-	// The earliest start: the time of the event or of the replay. An estimate while the delivery is queued.
-	ScheduledFor time.Time `json:"scheduledFor"`
+	// The earliest start: the time of the event or of the replay. An estimate while the delivery is queued; null while
+	// it is held back.
+	ScheduledFor *time.Time `json:"scheduledFor"`
 	// The status.
 	Status DeliveryStatus `json:"status"`
+	// Id of the delivery of the same webhook and resource that has the turn. Only while this delivery is held back.
+	WaitsFor string `json:"waitsFor,omitzero"`
 	// Id of the webhook.
 	WebhookID string `json:"webhookId"`
 	// Id of the Temporal workflow. Absent while the delivery is queued.

@@ -1,13 +1,13 @@
 -- Returns the size of the unfinished work of all stores: the time of the oldest event that is not dispatched, that of
--- the oldest delivery that is held back, and the numbers of queued deliveries that are not held back, of those that are,
--- of pending and retrying deliveries, dead letters and jobs.
+-- the oldest delivery that is held back, and the numbers of queued deliveries that are not held back, of those that
+-- are, of pending and retrying deliveries, dead letters and jobs.
 --
 -- $1 limits each count.
 -- $2 limits the subscriptions with failed deliveries, the stores with undispatched events, and the resources with
 --    deliveries that are held back, that are read.
 --
--- The recursive queries skip in an index from one subscription, store or resource to the next. All rows come from partial
--- indexes, or from the small table of undispatched events, and the limits bound their number.
+-- The recursive queries skip in an index from one subscription, store or resource to the next. All rows come from
+-- partial indexes, or from the small table of undispatched events, and the limits bound their number.
 WITH RECURSIVE waiting (queue, store_id, occurred_at) AS (
 	(SELECT queue, store_id, occurred_at FROM undispatched ORDER BY queue, store_id, number LIMIT 1)
 	UNION ALL

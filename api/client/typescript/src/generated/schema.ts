@@ -5755,11 +5755,16 @@ export interface components {
             reason?: string;
             /**
              * Format: date-time
-             * @description The earliest start: the time of the event or of the replay. An estimate while the delivery is queued.
+             * @description The earliest start: the time of the event or of the replay. An estimate while the delivery is queued; null while it is held back.
              */
-            scheduledFor: string;
+            scheduledFor: string | null;
             /** @description The status. */
             status: components["schemas"]["DeliveryStatus"];
+            /**
+             * @description Id of the delivery of the same webhook and resource that has the turn. Only while this delivery is held back.
+             * @example dlv_019ced814dfa7d91a4e5f60718293a4b
+             */
+            waitsFor?: string;
             /**
              * @description Id of the webhook.
              * @example whk_019ced814dfa7d91a4e5f60718293a4b

@@ -92,7 +92,7 @@ function DeliveryDetails({ delivery }: { delivery: Delivery }) {
           </Link>
         )}
       </dd>
-      {delivery.status === "queued" && (
+      {delivery.status === "queued" && delivery.scheduledFor && (
         <>
           <dt>Starts</dt>
           <dd>
