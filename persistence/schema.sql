@@ -1655,11 +1655,22 @@ DECLARE
     subscriptions text[];
     resources     text[];
 BEGIN
-    SELECT array_agg(n.subscription_id), array_agg(n.resource) INTO subscriptions, resources
-    FROM after n JOIN before o USING (id)
-    WHERE n.ordered <> o.ordered OR n.ordered AND n.status <> o.status AND n.status <> 'pending'
-        AND CASE o.status WHEN 'pending' THEN n.status <> 'retrying'
-            WHEN 'queued' THEN NOT o.held OR n.status = 'retrying' ELSE true END;
+    IF NOT EXISTS (SELECT FROM after WHERE ordered UNION ALL SELECT FROM before WHERE ordered) THEN
+        RETURN NULL;
+    END IF;
+    -- A join of the two tables, planned for one row, would take quadratic time for many.
+    SELECT array_agg(subscription_id), array_agg(resource) INTO subscriptions, resources FROM (
+        SELECT min(subscription_id) AS subscription_id, min(resource) AS resource FROM (
+            SELECT id, subscription_id, resource, NULL AS was, NULL::boolean AS was_held, status AS becomes
+            FROM after WHERE ordered
+            UNION ALL
+            SELECT id, subscription_id, resource, status, held, NULL FROM before WHERE ordered
+        ) d GROUP BY id
+        -- A single row has become ordered or unordered.
+        HAVING count(*) = 1 OR min(becomes) <> min(was) AND min(becomes) <> 'pending' AND CASE min(was)
+            WHEN 'pending' THEN min(becomes) <> 'retrying'
+            WHEN 'queued' THEN NOT bool_or(was_held) OR min(becomes) = 'retrying' ELSE true END
+    ) changed;
     IF subscriptions IS NOT NULL THEN
         PERFORM settle_turns(subscriptions, resources);
     END IF;
@@ -1704,7 +1715,8 @@ BEGIN
             SELECT t.subscription_id, t.resource, t.delivery_id AS holder, holder.id IS NOT NULL AS holder_waits,
                 next.id AS next, next.is_held
             FROM (SELECT DISTINCT id, resource FROM unnest(subscriptions, resources) AS u (id, resource)) u
-                JOIN turns t ON t.subscription_id = u.id AND t.resource = u.resource
+                CROSS JOIN LATERAL (
+                    SELECT * FROM turns t WHERE t.subscription_id = u.id AND t.resource = u.resource OFFSET 0) t
                 LEFT JOIN LATERAL (
                     SELECT d.id, d.class, d.position FROM deliveries d
                     WHERE d.id = t.delivery_id AND CASE d.status WHEN 'queued' THEN d.ordered AND NOT d.held END
