@@ -369,3 +369,29 @@ func readsBesideHeld(t *testing.T, held int) map[string]int {
 	}
 	return read
 }
+
+// The end of an ordered delivery wakes the relays, so that the next one starts without a poll.
+func TestEndOfOrderedDeliveryWakesRelays(t *testing.T) {
+	t.Parallel()
+	db, r, _ := orderedStore(t)
+	emitOf(t, db, r.Stores[0], app.EventOrderCreated, "ord_1", "ord_1", "ord_1")
+	ctx, cancel := context.WithCancel(t.Context())
+	woken := make(chan struct{}, 1_000)
+	var listening sync.WaitGroup
+	listening.Go(func() { _ = db.Listen(ctx, func() { woken <- struct{}{} }, func() {}) })
+	<-woken // listening has begun
+	for event, end := range []func(app.DeliveryID){
+		func(id app.DeliveryID) { attempt(t, db, id, 1, app.AttemptDelivered, time.Second) },
+		func(id app.DeliveryID) { must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryCancelled, "")) },
+	} {
+		first := wantClaims(t, db, "after the end of the one before", event+1)[0].ID
+		for len(woken) > 0 {
+			<-woken
+		}
+		end(first)
+		<-woken
+	}
+	wantClaims(t, db, "at last", 3)
+	cancel()
+	listening.Wait()
+}
