@@ -36,7 +36,6 @@ type Bursts struct {
 
 	running  sync.WaitGroup // running attempts, including those of bursts that have ended
 	starting chan struct{}  // contains an element for each workflow that is being started
-	leaving  chan struct{}  // of these, those whose attempts have left their bursts
 	wakes    *wakes
 }
 
@@ -46,7 +45,7 @@ func NewBursts(deliveries *Deliveries, store BurstStore, starter DeliveryStarter
 	return &Bursts{
 		deliveries: deliveries, store: store, starter: starter, policy: policy, after: time.After,
 		websites: websites{bursts: map[string]int{}}, starting: make(chan struct{}, policy.Starts),
-		leaving: make(chan struct{}, policy.Leaves), wakes: newWakes(policy.WakeEvery),
+		wakes: newWakes(policy.WakeEvery),
 	}
 }
 
@@ -308,16 +307,14 @@ func (r *burstRun) await(ctx context.Context) (BurstResult, error) {
 
 // leave starts the workflow of a delivery whose attempt takes long. Its first attempt is due after the time limit of
 // the running attempt, so that it finds the record. If there is no record, this process has died, and the workflow
-// makes the attempt. Few of these workflows start and wake up concurrently, because a receiver that begins to hang
-// causes hundreds of them, and nothing waits for them.
+// makes the attempt. These workflows wake up one after the other, because a receiver that begins to hang causes
+// hundreds of them, and nothing waits for them.
 func (r *burstRun) leave(ctx context.Context, place int) {
 	r.left[place].Store(true)
 	claim := r.claim(place)
 	due := r.wakes.reserve(claim.Queue, claim.SubscriptionID, r.began.Add(r.deliveries.policy.AttemptLimit()))
 	claim.NextRetryAt, claim.Quick = &due, true
 	r.running.Go(func() {
-		r.leaving <- struct{}{}
-		defer func() { <-r.leaving }()
 		r.settled <- settled{
 			place: place, outcome: OutcomeContinues, reason: "the receiver takes long",
 			err: r.startDelivery(ctx, claim),

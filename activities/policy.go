@@ -41,8 +41,6 @@ type BurstPolicy struct {
 	// Starts is the maximum number of concurrent starts of workflows. Eight saturate a Temporal server on the same
 	// machine; over a network, more are needed.
 	Starts int
-	// Leaves is the maximum number of these starts for deliveries that leave their bursts.
-	Leaves int
 	// WakeEvery is the time between two wakes of workflows of deliveries that have left their bursts.
 	WakeEvery time.Duration
 }
@@ -50,7 +48,7 @@ type BurstPolicy struct {
 // DefaultBurstPolicy returns the policy of bursts.
 func DefaultBurstPolicy() BurstPolicy {
 	return BurstPolicy{
-		Leave: 2 * time.Second, Start: 10 * time.Second, Starts: 16, Leaves: 4,
+		Leave: 2 * time.Second, Start: 10 * time.Second, Starts: 16,
 		WakeEvery: 50 * time.Millisecond, // as in the bulkhead
 	}
 }
