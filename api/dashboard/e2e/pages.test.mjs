@@ -161,7 +161,7 @@ describe("pages", () => {
       await visit(page, "Audit trail");
       await page.getByLabel("Action", { exact: true }).selectOption({ label: "Plan changed" });
       await page.getByText("ENTERPRISE → GROW").waitFor();
-      assert.equal(await page.locator("tbody tr").count(), 1);
+      await until("the trail has one entry", async () => (await page.locator("tbody tr").count()) === 1);
       assert.match(page.url(), /action=plan.changed/);
     });
   });

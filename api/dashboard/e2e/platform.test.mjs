@@ -13,6 +13,7 @@ import {
   sections,
   settled,
   shoot,
+  until,
   userOf,
   visit,
   world,
@@ -84,8 +85,7 @@ describe("the platform console", () => {
 
       await visit(page, "Audit trail");
       await page.getByLabel("Action", { exact: true }).selectOption({ label: "Website suspended" });
-      await page.locator("tbody tr").first().waitFor();
-      assert.equal(await page.locator("tbody tr").count(), 1);
+      await until("the trail has one entry", async () => (await page.locator("tbody tr").count()) === 1);
     });
   });
 
