@@ -1,8 +1,11 @@
 package harness
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"sync/atomic"
 	"testing"
 )
 
@@ -24,5 +27,26 @@ func TestKnows(t *testing.T) {
 				t.Errorf("%s: got %v, want %v", script, got, want)
 			}
 		})
+	}
+}
+
+func TestHealthy(t *testing.T) {
+	t.Parallel()
+	var status atomic.Int32
+	process := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/readyz" {
+			w.WriteHeader(int(status.Load()))
+		}
+	}))
+	address := process.Listener.Addr().String()
+	for code, want := range map[int32]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
+		status.Store(code)
+		if got := (Programs{}).healthy(t.Context(), address); got != want {
+			t.Errorf("a process that responds with %d: got %t, want %t", code, got, want)
+		}
+	}
+	process.Close()
+	if (Programs{}).healthy(t.Context(), address) {
+		t.Error("a process that has ended: got healthy, want not")
 	}
 }
