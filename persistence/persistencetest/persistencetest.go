@@ -102,25 +102,6 @@ func (s *server) create(t testing.TB, name, template string) *Database {
 	return database
 }
 
-// TempDir returns a directory that each user can enter, as PostgreSQL may run as another user. It is deleted after the
-// test, and is where [localpg.TempDir] says.
-func TempDir(t testing.TB) string {
-	t.Helper()
-	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-test-*")
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Error(err)
-		}
-	})
-	if err := os.Chmod(dir, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	return dir
-}
-
 // Policy is the default policy, except that a test that makes one attempt after the other does not pause before each,
 // and that a slow machine has more time.
 func Policy() delivery.Policy {
