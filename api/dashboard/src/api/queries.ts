@@ -317,6 +317,13 @@ export const queries = {
         queryFn: () => data(api.GET("/deliveries/{id}", { params: { path: { id } } })),
         refetchInterval: 2_000,
       }),
+    /** The newest queued deliveries of a webhook. */
+    queued: (webhookId: string) =>
+      queryOptions({
+        queryKey: ["webhooks", "queued", webhookId],
+        queryFn: () => data(api.GET("/deliveries", { params: { query: { webhookId, status: "queued", limit: 10 } } })),
+        refetchInterval: 10_000,
+      }),
     /** The number of dead letters by webhook and reason. */
     deadLetters: queryOptions({
       queryKey: ["webhooks", "deadLetters"],

@@ -11,6 +11,7 @@ import { Card, Empty, PageHeader, QueryState } from "@/ui/page";
 
 import { DeliveryActions } from "./delivery-actions";
 import { Details } from "./details";
+import { Start } from "./start";
 import { StatusBadge } from "./status";
 
 const route = getRouteApi("/inside/webhooks/deliveries/$id");
@@ -104,6 +105,14 @@ function DeliveryDetails({ delivery }: { delivery: Delivery }) {
       <dd>
         <Time at={delivery.createdAt} seconds />
       </dd>
+      {delivery.status === "queued" && delivery.scheduledFor === null && (
+        <>
+          <dt>Held back</dt>
+          <dd>
+            <Start delivery={delivery} />
+          </dd>
+        </>
+      )}
       {delivery.endedAt && (
         <>
           <dt>Ended</dt>

@@ -20,6 +20,7 @@ import { Attempts } from "./attempts";
 import { DeleteDialog, RotateDialog, TurnOffDialog, useChange } from "./change";
 import { EditDialog } from "./edit";
 import { failingDay, healthOf } from "./health";
+import { Queued } from "./queued";
 import { ReplayDialog, Replays } from "./replay";
 import { useWebhookSearch } from "./use-webhook-search";
 import { Snippets } from "./snippets";
@@ -82,6 +83,7 @@ export function WebhookPage() {
       <WebhookAlert webhook={shown} days={all.data?.meta.watchdogDays ?? 0} />
       <Numbers webhook={shown} days={all.data?.meta.watchdogDays ?? 0} />
       <Replays webhookId={id} />
+      <Queued webhookId={id} />
       <Attempts eventTypes={eventTypes} onTest={() => setOpen("test")} />
       <Details webhook={shown} onOpen={setOpen} />
       <Snippets url={shown.url} />

@@ -11,6 +11,7 @@ import { CodeBlock } from "@/ui/text";
 
 import { Details } from "./details";
 import { ResourceLink } from "./resource-link";
+import { Start } from "./start";
 import { StatusBadge } from "./status";
 
 const route = getRouteApi("/inside/webhooks/events/$id");
@@ -96,6 +97,11 @@ function Deliveries({ deliveries }: { deliveries: Delivery[] }) {
                 </td>
                 <td>
                   <StatusBadge status={delivery.status} />
+                  {delivery.status === "queued" && (
+                    <span className="block pt-0.5 text-xs text-muted-foreground">
+                      <Start delivery={delivery} />
+                    </span>
+                  )}
                 </td>
                 <td className="text-right tabular-nums">
                   <span className="text-muted-foreground sm:hidden">Attempts </span>
