@@ -175,7 +175,7 @@ func TestRoutesAcrossStores(t *testing.T) {
 			store, token = "a customer's", customer.AccessToken
 			w.stores[store] = &own
 		}
-		if across := w.usesAcross(rt, store, token, db); across != rt.Across {
+		if across := w.usesAcross(rt, store, token, db); across && !rt.Across {
 			t.Errorf("%s %s: uses the pool for all stores: %t, marked: %t", rt.Method, rt.Path, across, rt.Across)
 		}
 	}
