@@ -18,7 +18,7 @@ import (
 // not more than it allows. Nothing is lost: each delivery is made once, or is a dead letter that a bulk replay makes.
 func TestStartsOfPlanWindows(t *testing.T) {
 	t.Parallel()
-	const first, second = 28, 16 // events before and after the deactivation
+	const first = 28
 	p := newPlanned(t)
 	steady := newHook(t, nil)
 	steady.respond = func(n int, w http.ResponseWriter, q *http.Request) {
@@ -42,19 +42,15 @@ func TestStartsOfPlanWindows(t *testing.T) {
 	p.awaitDispatch()
 	repair()
 	p.activate(inactive, true)
-	p.emit(second)
-	p.awaitDispatch()
-	p.flap(flapping)
+	all := first + 1 + p.flap(flapping)
 	p.awaitEnded()
 	p.check()
-	t.Logf("%d deliveries to the switched webhook became dead letters", p.letters(flapping))
 	for _, s := range []*comanda.Webhook{inactive, flapping} {
 		p.replayBulk(s, comanda.ReplayedStatusDeadLetter)
 	}
 	p.awaitEnded()
 	p.check()
 
-	const all = first + 1 + second
 	must(t, p.countIs(3*all-1, "status = 'delivered'"))
 	for h, events := range map[*hook]int{steady: all, off: all - 1, switched: all} {
 		if n := len(h.all(t)); h.events(0) != events || h != steady && n != events {
@@ -75,7 +71,7 @@ const (
 	// shortWindow is the length of the windows of a plan.
 	shortWindow = 3 * time.Second
 	// startsLeft is the number of starts left in each window, half of them for replays.
-	startsLeft = 60
+	startsLeft = 40
 )
 
 // newPlanned starts two workers for a restaurant with a limited plan. The windows of the next minutes have few starts
@@ -148,11 +144,16 @@ func (p *planned) letters(s *comanda.Webhook) int {
 	return count(p.t, ended, s.ID, app.ReasonInactive)
 }
 
-// flap deactivates a webhook some times, until the first of its queued deliveries have ended, and activates it again.
-func (p *planned) flap(s *comanda.Webhook) {
+// flap deactivates a webhook until the first of its queued deliveries end, and activates it again, some times. It
+// returns the number of events that it emits for that.
+func (p *planned) flap(s *comanda.Webhook) (events int) {
 	p.t.Helper()
 	const queued = "SELECT count(*) FROM deliveries WHERE subscription_id = $1 AND status = 'queued'"
-	for range 3 {
+	for rounds := 0; rounds < 3 || p.letters(s) == 0; rounds++ {
+		const more = 10
+		p.emit(more)
+		p.awaitDispatch()
+		events += more
 		before := p.letters(s)
 		p.activate(s, false)
 		eventually(p.t, "queued deliveries end", func() error {
@@ -163,6 +164,8 @@ func (p *planned) flap(s *comanda.Webhook) {
 		})
 		p.activate(s, true)
 	}
+	p.t.Logf("%d of %d deliveries became dead letters while their webhook was switched", p.letters(s), events)
+	return events
 }
 
 // awaitEnded waits until all deliveries have ended.
