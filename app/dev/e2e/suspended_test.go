@@ -82,7 +82,7 @@ func newSuspended(t *testing.T) *suspended {
 func (s *suspended) settings(temporal string) map[string]string {
 	return map[string]string{
 		"TEMPORAL_ADDRESS": temporal, "COMANDA_PLAN_WINDOW": planWindow.String(),
-		"COMANDA_RETRY_SCHEDULE": "5s", "COMANDA_DELIVERY_TIMEOUT": "30s",
+		"COMANDA_RETRY_SCHEDULE": "5s", "COMANDA_DELIVERY_TIMEOUT": holding,
 	}
 }
 
