@@ -23,7 +23,7 @@ func TestCasesRun(t *testing.T) {
 	var report, progress strings.Builder
 	err := run(t.Context(), options{
 		events: 50, rounds: 1, stores: 10, rate: 20, inFlight: 1, neighbours: 1, retries: 1, retryRate: 1, scale: 100,
-		flood: 2, jobs: 5, pace: time.Second, outage: time.Second,
+		flood: 2, jobs: 5, orders: 5, held: 5, pace: time.Second, outage: time.Second,
 		only: "limit,fan-out-1,flood",
 	}, &report, &progress)
 	if err != nil {

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // benchCase is one case of the report.
@@ -71,6 +73,9 @@ const (
 	bareName  = "bare"
 )
 
+// matchingFilter is a filter that matches all events of the clients.
+const matchingFilter = `type == "product.created" && data.priceMinor >= 100`
+
 // distance is the delay in each direction between a worker and a remote Temporal.
 const distance = 15 * time.Millisecond
 
@@ -128,6 +133,14 @@ func clientCases() []benchCase {
 			name: "fan-out-10", title: "fan-out 10", run: clientLoad{fanOut: 10}.saturated, after: []string{limitName},
 			figures: append(saturatedFigures("", atLeast(1300).onFastMachines(), goal{}), commits),
 		}, {
+			name: "filter", title: "fan-out 1, webhooks with a filter",
+			run:     clientLoad{filter: matchingFilter}.saturated,
+			figures: saturatedFigures("fan-out-1", goal{}, goal{}),
+		}, {
+			name: "filters-10", title: "fan-out 10, webhooks with filters",
+			run:     clientLoad{fanOut: 10, filter: matchingFilter}.saturated,
+			figures: saturatedFigures("fan-out-10", goal{}, goal{}),
+		}, {
 			name: "limit-20", title: "limit: 20 events/s", shared: true, run: clientLoad{limit: true, rate: 20}.paced,
 			figures: pacedFigures(goal{}, goal{}, goal{}),
 		}, {
@@ -144,6 +157,20 @@ func clientCases() []benchCase {
 		}, {
 			name: "rate-500", title: "500 events/s", run: clientLoad{rate: 500}.paced, after: []string{limitName},
 			figures: pacedFigures(atMost(50), atMost(150), goal{}),
+		}, {
+			name: "unordered", title: "six events of each order (-orders), committed at once",
+			run: orders{ordering: app.OrderingNone}.run, figures: orderingFigures("", goal{}, goal{}),
+		}, {
+			name: "ordering", title: "the same, in order", run: orders{ordering: app.OrderingResource}.run,
+			figures: orderingFigures("unordered", atLeast(0.7), atMost(0)),
+		}, {
+			name: "ordering-latency", title: "from the end of a delivery to the next of its order", run: turnLatency,
+			figures: latencyFigures(atMost(50), goal{}),
+		}, {
+			name: "ordering-held", title: "20 events/s of other orders beside held-back deliveries (-held)",
+			once: true, dirty: true, run: besideHeld,
+			figures: append(latencyFigures(goal{}, goal{}), figure{key: keyAloneP50, title: "p50 ms without them"},
+				figure{key: keyBesideAlone, title: "p50, beside / without", goal: atMost(1.2)}),
 		}, {
 			name: "kill", title: "worker killed at full speed, another started immediately", once: true, run: kill,
 			figures: []figure{
@@ -179,6 +206,12 @@ func clientCases() []benchCase {
 			},
 		},
 	}
+}
+
+// orderingFigures returns the figures of a run with several events of each order.
+func orderingFigures(over string, rate, inversions goal) []figure {
+	return append(saturatedFigures(over, rate, goal{}),
+		figure{key: keyInversions, title: "events that arrived before an earlier one of their order", goal: inversions})
 }
 
 // floodFigures returns the figures of a run beside a neighbour that commits many events.

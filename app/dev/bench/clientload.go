@@ -25,6 +25,7 @@ type clientLoad struct {
 	limit  bool    // the minimal sender delivers, otherwise a worker
 	fanOut int     // webhooks of each event; 0 = 1
 	rate   float64 // events/s of a paced run
+	filter string  // of all webhooks, "" = none
 }
 
 // saturated measures clients that commit as fast as they can: the time from the first commit to the last delivery's
@@ -94,7 +95,7 @@ func (c clientLoad) events(b *bench) int { return burstFactor * b.events / max(c
 
 // start returns a stage and its sender. end stops the sender and closes the stage; only its first call has an effect.
 func (c clientLoad) start(ctx context.Context, b *bench, p program) (*stage, *harness.Process, func() error, error) {
-	s, err := b.spread(ctx, max(c.fanOut, 1), all(accept))
+	s, err := b.spreadWith(ctx, settings{fanOut: max(c.fanOut, 1), filter: c.filter}, all(accept))
 	if err != nil {
 		return nil, nil, nil, err
 	}

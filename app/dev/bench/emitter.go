@@ -51,8 +51,9 @@ func (e *emitter) scan(ctx context.Context, value any, query string, args ...any
 
 // event is an event to commit.
 type event struct {
-	subject string
-	to      *tenant
+	subject  string // identifies the event at its receivers
+	resource string // orders its deliveries to ordered webhooks
+	to       *tenant
 	app.Event
 }
 
@@ -89,15 +90,33 @@ func newEvents(of []*tenant, n int) []event {
 	return events
 }
 
+// newEvent returns an event of a new order.
 func newEvent(of *tenant) event {
+	return newEventOf(of, string(app.NewID[app.OrderID](time.Now())))
+}
+
+// newEventOf returns an event of an order.
+func newEventOf(of *tenant, order string) event {
 	now := time.Now()
-	order := string(app.NewID[app.OrderID](now))
-	data := map[string]string{"id": order, "note": strings.Repeat(".", noteSize)}
+	subject := string(app.NewID[app.OrderID](now))
+	data := map[string]string{"id": subject, "note": strings.Repeat(".", noteSize)}
 	made, err := app.NewEvent(app.EventOrderCreated, of.store, now, data)
 	if err != nil {
 		panic(err) // a map of strings can be encoded
 	}
-	return event{order, of, made}
+	return event{subject, order, of, made}
+}
+
+// newOrders returns perOrder events of each of n orders, of each tenant in turn. The next event of an order follows
+// those of all other orders.
+func newOrders(of []*tenant, n, perOrder int) (events []event) {
+	orders := newEvents(of, n)
+	for range perOrder {
+		for _, first := range orders {
+			events = append(events, newEventOf(first.to, first.resource))
+		}
+	}
+	return events
 }
 
 // commit commits events in one transaction and calls ready, unless it is nil, immediately before the commit. The relays
@@ -131,22 +150,24 @@ func (e *emitter) commit(ctx context.Context, events []event, ready func() error
 }
 
 func insert(ctx context.Context, tx pgx.Tx, events []event) error {
-	var ids, stores, bodies []string
+	var ids, stores, resources, bodies []string
 	var at []time.Time
 	for _, e := range events {
 		ids, stores = append(ids, string(e.ID)), append(stores, string(e.StoreID))
+		resources = append(resources, e.resource)
 		bodies, at = append(bodies, string(e.Body)), append(at, e.At.Time)
 	}
 	_, err := tx.Exec(ctx, `
 		WITH event AS (
-			INSERT INTO outbox (id, store_id, type, body, occurred_at)
-			SELECT e.id, e.store, $1, e.body, e.at
-			FROM unnest($2::text[], $3::text[], $4::text[], $5::timestamptz[]) AS e (id, store, body, at)
+			INSERT INTO outbox (id, store_id, type, subject, body, occurred_at)
+			SELECT e.id, e.store, $1, e.resource, e.body, e.at
+			FROM unnest($2::text[], $3::text[], $4::text[], $5::text[], $6::timestamptz[])
+				AS e (id, store, resource, body, at)
 			RETURNING id, number, store_id, type, occurred_at
 		)
 		INSERT INTO undispatched (queue, store_id, number, event_id, type, occurred_at)
 		SELECT (SELECT queue_of(s) FROM stores s WHERE s.id = store_id), store_id, number, id, type, occurred_at
 		FROM event`,
-		app.EventOrderCreated, ids, stores, bodies, at)
+		app.EventOrderCreated, ids, stores, resources, bodies, at)
 	return err
 }

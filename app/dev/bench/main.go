@@ -26,6 +26,7 @@ type options struct {
 	retries, retryRate     int
 	inFlight, scale        int
 	flood, jobs            int
+	orders, held           int
 	pace, outage, within   time.Duration
 	only, profile, against string
 	json                   bool
@@ -41,7 +42,8 @@ func (o options) check() error {
 	}{
 		{"n", o.events, 50}, {"rounds", o.rounds, 1}, {"stores", o.stores, 10}, {"rate", o.rate, 1},
 		{"in-flight", o.inFlight, 1}, {"neighbours", o.neighbours, 1}, {"retries", o.retries, 1},
-		{"retry-rate", o.retryRate, 1}, {"flood", o.flood, 1}, {"jobs", o.jobs, 1}, {"scale", o.scale, 100},
+		{"retry-rate", o.retryRate, 1}, {"flood", o.flood, 1}, {"jobs", o.jobs, 1}, {"orders", o.orders, 1},
+		{"held", o.held, 1}, {"scale", o.scale, 100},
 	} {
 		if size.value < size.least {
 			return fmt.Errorf("-%s must be at least %d", size.name, size.least)
@@ -68,7 +70,7 @@ func setQuick() error {
 	flag.Visit(func(f *flag.Flag) { given[f.Name] = true })
 	for name, value := range map[string]string{
 		"n": "100", "rounds": "1", "pace": "2s", "outage": "2s", "in-flight": "10", "neighbours": "20", "flood": "20",
-		"jobs": "20", "retries": "80", "scale": "200",
+		"jobs": "20", "orders": "20", "held": "200", "retries": "80", "scale": "200",
 	} {
 		if given[name] {
 			continue
@@ -97,6 +99,8 @@ func main() {
 	flag.IntVar(&o.neighbours, "neighbours", 1000, "`deliveries` that are committed when a receiver begins to hang")
 	flag.IntVar(&o.flood, "flood", 5000, "`events` of a neighbour with 100 webhooks")
 	flag.IntVar(&o.jobs, "jobs", 1000, "`jobs` of a neighbour, and as many mails")
+	flag.IntVar(&o.orders, "orders", 1000, "`orders` whose events are delivered in order")
+	flag.IntVar(&o.held, "held", 100_000, "held-back `deliveries` of one order")
 	flag.IntVar(&o.retries, "retries", 3000, "`deliveries` of the neighbour whose retries hang")
 	flag.IntVar(&o.retryRate, "retry-rate", 40, "retries of that neighbour per second")
 	flag.IntVar(&o.scale, "scale", 100_000, "`deliveries` that wait for a retry or a replay in the case scale")

@@ -58,22 +58,21 @@ func (l load) run(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	defer worker.Kill()
-	result, err := s.saturate(ctx, worker, p.deliveries(b.options, l.strict)/l.fanOut)
+	result, err := s.saturate(ctx, worker, newEvents(s.tenants, p.deliveries(b.options, l.strict)/l.fanOut))
 	if err != nil {
 		return sample{}, err
 	}
 	return result, stopWorker(ctx, worker)
 }
 
-// saturate delivers n events at full speed.
-func (s *stage) saturate(ctx context.Context, worker *harness.Process, n int) (result sample, err error) {
-	p, err := s.warmUp(ctx, worker, max(n/warmUpShare, len(s.tenants)))
+// saturate delivers events at full speed.
+func (s *stage) saturate(ctx context.Context, worker *harness.Process, events []event) (result sample, err error) {
+	p, err := s.warmUp(ctx, worker, max(len(events)/warmUpShare, len(s.tenants)))
 	if err != nil {
 		return result, err
 	}
 	profiled := make(chan error, 1)
 	go func() { profiled <- profileTo(ctx, worker, s.b.profile) }()
-	events := newEvents(s.tenants, n)
 	var before clocks
 	began, err := s.b.emitter.commit(ctx, events, func() (err error) {
 		before, err = p.clocks()

@@ -19,6 +19,14 @@ type stage struct {
 	receivers   []*receiver
 	tenants     []*tenant
 	webhooks    int // created so far
+	settings    settings
+}
+
+// settings are those of all webhooks of a stage.
+type settings struct {
+	fanOut   int    // webhooks of each event
+	filter   string // "" = none
+	ordering app.Ordering
 }
 
 // tenant is a website with one store and webhooks.
@@ -44,10 +52,16 @@ func (b *bench) newStage() (*stage, error) {
 // spread returns a stage of -stores tenants with one receiver each. A tenant has fanOut webhooks, each at a different
 // receiver if there are enough.
 func (b *bench) spread(ctx context.Context, fanOut int, respond func(i int) func(nth int) int) (*stage, error) {
+	return b.spreadWith(ctx, settings{fanOut: fanOut}, respond)
+}
+
+// spreadWith is spread with settings of the webhooks.
+func (b *bench) spreadWith(ctx context.Context, with settings, respond func(i int) func(nth int) int) (*stage, error) {
 	s, err := b.newStage()
 	if err != nil {
 		return nil, err
 	}
+	s.settings = with
 	for i := range b.stores {
 		if _, err := s.newReceiver(respond(i)); err != nil {
 			s.close()
@@ -56,7 +70,7 @@ func (b *bench) spread(ctx context.Context, fanOut int, respond func(i int) func
 	}
 	for i := range b.stores {
 		var at []*receiver
-		for j := range fanOut {
+		for j := range with.fanOut {
 			at = append(at, s.receivers[(i+j)%len(s.receivers)])
 		}
 		if _, err := s.newTenant(ctx, at...); err != nil {
@@ -104,11 +118,15 @@ func (s *stage) newTenant(ctx context.Context, at ...*receiver) (*tenant, error)
 
 // subscribe creates a webhook of a tenant at each of the receivers.
 func (s *stage) subscribe(ctx context.Context, t *tenant, at []*receiver) error {
+	var filter *string
+	if s.settings.filter != "" {
+		filter = &s.settings.filter
+	}
 	for _, r := range at {
 		s.webhooks++
 		created, err := s.b.db.CreateSubscription(ctx, time.Now(), t.store, app.Actor{}, app.NewSubscription{
 			URL: r.url(s.webhooks), Events: []app.EventType{app.EventOrderCreated, app.EventProductCreated},
-			Secret: app.NewSecret(webhookSecret),
+			Filter: filter, Ordering: s.settings.ordering, Secret: app.NewSecret(webhookSecret),
 		}, nil)
 		if err != nil {
 			return err
