@@ -16,6 +16,9 @@ const (
 
 	// reorderingLimit is the timeout of one batch, a single transaction.
 	reorderingLimit = time.Minute
+
+	// reorderingPause precedes batches that begin again because deliveries have changed meanwhile.
+	reorderingPause = time.Second
 )
 
 // Reordering applies the changed ordering of a subscription, the subject of the job, to its unfinished deliveries in
@@ -38,6 +41,11 @@ func Reordering(ctx workflow.Context, in JobInput) error {
 			total += next.Changed
 			workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries changed", total))
 			batch.From = next
+			if next == (app.Reordering{}) {
+				if err := workflow.Sleep(ctx, reorderingPause); err != nil {
+					return err
+				}
+			}
 			if !next.Done && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 				return workflow.NewContinueAsNewError(ctx, string(app.JobReordering), in)
 			}

@@ -31,6 +31,7 @@ type reorderStage struct {
 	read string
 	// change changes the unfinished deliveries among them. ?0 to ?2 and ?6 are the same; ?3 ids, ?4 resources
 	change string
+	held   bool // the deliveries are held back
 }
 
 // fromReplay is the condition that a bulk replay has queued a delivery: it takes turns whatever the ordering.
@@ -43,9 +44,9 @@ var reorderStages = map[app.Ordering][]reorderStage{
 		{`SELECT d.id, d.resource, 0 AS class, 0 AS position, '' AS last FROM deliveries d
 			WHERE d.store_id = ?0 AND d.subscription_id = ?1 AND d.status = 'pending' AND NOT d.ordered
 				AND d.resource <> ''
-			LIMIT ?7`, orderStarted},
+			LIMIT ?7`, orderStarted, false},
 		{`SELECT d.id, d.resource, 0 AS class, 0 AS position, d.id AS last FROM deliveries d
-			WHERE d.subscription_id = ?1 AND d.status = 'retrying' AND d.id > ?5 ORDER BY d.id LIMIT ?7`, orderStarted},
+			WHERE d.subscription_id = ?1 AND d.status = 'retrying' AND d.id > ?5 ORDER BY d.id LIMIT ?7`, orderStarted, false},
 		// The bound on a row of columns keeps the planner from other indexes, as in candidates.sql.
 		{`SELECT d.id, d.resource, d.class, d.position, d.event_id AS last FROM (
 				SELECT * FROM deliveries WHERE status = 'queued' AND NOT held
@@ -53,7 +54,7 @@ var reorderStages = map[app.Ordering][]reorderStage{
 				ORDER BY queue, subscription_id, class, position, event_id LIMIT ?7) d
 			WHERE d.queue = ?2 AND d.subscription_id = ?1`, `UPDATE deliveries d SET ordered = true, held = true
 			WHERE d.id = ANY (?3::text[]) AND d.store_id = ?0 AND d.status = 'queued' AND NOT d.ordered
-				AND d.resource <> ''`},
+				AND d.resource <> ''`, false},
 	},
 	app.OrderingNone: {
 		{`SELECT d.id, d.resource, d.class, d.position, d.resource AS last FROM (
@@ -61,11 +62,11 @@ var reorderStages = map[app.Ordering][]reorderStage{
 					AND (queue, subscription_id, resource, class, position) > (?2, ?1, ?5, ?3, ?4)
 				ORDER BY queue, subscription_id, resource, class, position LIMIT ?7) d
 			WHERE d.queue = ?2 AND d.subscription_id = ?1`,
-			unorder + `d.id = ANY (?3::text[]) AND d.status = 'queued'`},
+			unorder + `d.id = ANY (?3::text[]) AND d.status = 'queued'`, true},
 		{`SELECT t.delivery_id AS id, t.resource, 0 AS class, 0 AS position, t.resource AS last FROM turns t
 			WHERE t.subscription_id = ?1 AND t.resource > ?5 ORDER BY t.resource LIMIT ?7`,
 			unorder + `(d.id = ANY (?3::text[]) AND d.status = 'queued' OR d.subscription_id = ?1
-				AND d.resource = ANY (?4::text[]) AND d.status IN ('pending', 'retrying'))`},
+				AND d.resource = ANY (?4::text[]) AND d.status IN ('pending', 'retrying'))`, false},
 	},
 }
 
@@ -135,7 +136,9 @@ func (q *Queue) Reorder(ctx context.Context, now time.Time, store app.StoreID, i
 	return next, err
 }
 
-// reorderBatch makes one batch of a stage. It locks the turns before the deliveries, as the end of a delivery does.
+// reorderBatch makes one batch of a stage. Before it changes deliveries that are held back, it locks their turns: a
+// transaction that gives a turn waits for the delivery that receives it. Deliveries in progress are locked before their
+// turns, as their ends do.
 func reorderBatch(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, id app.SubscriptionID, queue string,
 	from app.Reordering, limit int,
 ) (app.Reordering, error) {
@@ -157,10 +160,12 @@ func reorderBatch(ctx context.Context, tx bun.Tx, now time.Time, store app.Store
 	for i, r := range read {
 		ids[i], resources[i] = r.ID, r.Resource
 	}
-	_, err = tx.NewRaw(`SELECT FROM turns WHERE subscription_id = ? AND resource = ANY (?::text[])
-		ORDER BY subscription_id, resource FOR UPDATE`, id, pgdialect.Array(resources)).Exec(ctx)
-	if err != nil {
-		return from, err
+	if stage.held {
+		_, err = tx.NewRaw(`SELECT FROM turns WHERE subscription_id = ? AND resource = ANY (?::text[])
+			ORDER BY subscription_id, resource FOR UPDATE`, id, pgdialect.Array(resources)).Exec(ctx)
+		if err != nil {
+			return from, err
+		}
 	}
 	changed, err := tx.NewRaw(stage.change, store, id, queue, pgdialect.Array(ids), pgdialect.Array(resources), nil,
 		now).Exec(ctx)

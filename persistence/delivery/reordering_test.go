@@ -182,6 +182,46 @@ func TestClaimDuringAChangeOfOrdering(t *testing.T) {
 	wantClaims(t, db, "after its end", 2)
 }
 
+// A claim that a relay gives back, or whose lease and plan window end, waits for the turn if another delivery has got it
+// by a change of ordering.
+func TestClaimQueuedAgainAfterAChangeOfOrdering(t *testing.T) {
+	t.Parallel()
+	next := noon.Add(90 * time.Minute)
+	for name, queue := range map[string]func(*persistencetest.Database, app.Claim) error{
+		"given back": func(db *persistencetest.Database, c app.Claim) error {
+			return db.Requeue(t.Context(), []app.Claim{c})
+		},
+		"taken over": func(db *persistencetest.Database, _ app.Claim) error {
+			_, err := db.ClaimAbandoned(t.Context(), next, all)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := persistencetest.New(t)
+			r := open(t, db, "pizza.example")
+			setPlan(t, db, noon, r.Website, app.PlanStarter)
+			s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+			emitOf(t, db, r.Stores[0], app.EventOrderCreated, "ord_1", "ord_1", "ord_1")
+			claims := claimOnce(t, db.Queue, noon, all)
+			change(t, db, "UPDATE deliveries SET status = 'retrying', attempts = 1, started_at = $2 WHERE id = $1",
+				claims[0].ID, noon)
+			change(t, db, "UPDATE deliveries SET status = 'queued', lease_until = NULL WHERE id = $1", claims[2].ID)
+			r.setOrdering(t, db, s.ID, app.OrderingResource)
+			r.reorderAll(t, db, s.ID, 1000)
+			change(t, db, "UPDATE turns SET delivery_id = $1", claims[0].ID) // it could be that of either
+			must(t, queue(db, claims[1]))
+			if got := events(claimOnce(t, db.Queue, next, all)); len(got) > 0 {
+				t.Fatalf("claimed events %v while the first is retrying", got)
+			}
+			deliverOf(t, db, s.ID, "ord_1")
+			if diff := cmp.Diff(x(2), events(claimOnce(t, db.Queue, next, all))); diff != "" {
+				t.Errorf("claimed events after the end of the first (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // A change of ordering ends with the subscription, and needs no active one.
 func TestReorderingOfDeletedSubscription(t *testing.T) {
 	t.Parallel()

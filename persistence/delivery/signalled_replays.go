@@ -13,7 +13,7 @@ import (
 
 // BeginReplay begins the replay of an ended delivery, which an operator has requested, and reports whether its workflow
 // may make the first attempt now. The replay passes by the queue and the plan, but not by the turn of its resource: if
-// another delivery has it, the replay is queued, and a later claim counts it. A delivery in progress has already begun,
+// another delivery has it, or the webhook is becoming ordered, the replay is queued, and a later claim counts it. A delivery in progress has already begun,
 // and a queued one stays queued. One that cannot be delivered again stays as it is: its attempt ends it.
 func (q *Queue) BeginReplay(ctx context.Context, now time.Time, id app.DeliveryID) (began bool, err error) {
 	now = app.At(now).Time
@@ -50,7 +50,10 @@ func (q *Queue) BeginReplay(ctx context.Context, now time.Time, id app.DeliveryI
 		event = changedEvent{d.EventID, d.StoreID, d.EventType}
 		return tx.NewRaw(`WITH begun AS (
 				UPDATE deliveries SET status = 'pending', started_at = ?, counted_in = NULL, relay = NULL
-				WHERE id = ? AND status = 'queued' AND NOT held RETURNING 1
+				WHERE id = ? AND status = 'queued' AND NOT held
+					AND NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id
+						AND s.reordering AND s.ordering = 'resource')
+				RETURNING 1
 			) SELECT count(*) > 0 FROM begun`, now, id).Scan(ctx, &began)
 	})
 	if err == nil && event.ID != "" {

@@ -90,3 +90,23 @@ func TestOperatorsReplayBegins(t *testing.T) {
 		}
 	}
 }
+
+// While a webhook becomes ordered, a delivery of the resource in progress may not have its turn yet. An operator's replay
+// waits for the end of the change.
+func TestOperatorsReplayDuringAChangeOfOrdering(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	s := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	emitOf(t, db, r.Stores[0], app.EventOrderCreated, "ord_1", "ord_1")
+	claims := wantClaims(t, db, "at first", 1, 2)
+	attempt(t, db, claims[0].ID, 1, app.AttemptDeadLetter, time.Second)
+	r.setOrdering(t, db, s.ID, app.OrderingResource)
+	if began, err := db.BeginReplay(t.Context(), later, claims[0].ID); began || err != nil {
+		t.Fatalf("BeginReplay during the change: got %v and error %v, want it to be queued", began, err)
+	}
+	r.reorderAll(t, db, s.ID, 1000)
+	wantClaims(t, db, "while the second is in progress")
+	attempt(t, db, claims[1].ID, 1, app.AttemptDelivered, time.Second)
+	wantClaims(t, db, "after its end", 1)
+}

@@ -1,7 +1,8 @@
 -- Claims deliveries whose workflow was not started within the lease.
 --
 -- A claim of a limited queue is counted in the window of the claim. If that window has passed, the delivery is queued
--- again and will be counted in the window of its next claim. A burst is always claimed as a whole and keeps its id, so
+-- again and will be counted in the window of its next claim; if it is ordered, the trigger of the table decides whether
+-- it is held back. A burst is always claimed as a whole and keeps its id, so
 -- that only its running attempts are repeated. If its window has passed, it is counted in the window of $4 as well: if
 -- it did not run, it starts in that window.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
@@ -37,7 +38,7 @@ WITH lapsed AS MATERIALIZED (
         ) d WINDOW burst AS (PARTITION BY burst.burst_id)
     ) d WHERE locked = pending AND lapsed
 ), queued AS (
-    UPDATE deliveries d SET status = 'queued', lease_until = NULL, counted_in = NULL
+    UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, counted_in = NULL
     FROM single WHERE d.id = single.id AND single.passed
 ), counted AS (
     -- A burst contains no replays. The order prevents deadlocks.

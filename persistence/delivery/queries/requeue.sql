@@ -1,5 +1,6 @@
 -- Queues deliveries again whose workflows were not started, and removes them from the plan windows that count them. It
 -- skips a claim that has been started or followed by another claim. CASE has the same reason as in mark_started.sql.
+-- An ordered delivery is held back until the trigger of the table has given the turn, which another one may have.
 --   $1 deliveries   $2 generations of their claims
 WITH waiting AS MATERIALIZED (
     SELECT d.* FROM unnest($1::text[], $2::int[]) AS c (id, generation) CROSS JOIN LATERAL (
@@ -18,5 +19,5 @@ WITH waiting AS MATERIALIZED (
     UPDATE plan_windows w SET started = w.started - c.started, replays_started = w.replays_started - c.replays
     FROM counted c WHERE w.queue = c.queue AND w.starts_at = c.starts_at
 )
-UPDATE deliveries d SET status = 'queued', lease_until = NULL, counted_in = NULL, burst_id = NULL
+UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, counted_in = NULL, burst_id = NULL
 FROM waiting WHERE d.id = waiting.id
