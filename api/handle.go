@@ -195,7 +195,9 @@ func (s *Server) response(ctx context.Context, c *call) (any, error) {
 		}
 	}
 	response, err := c.route.Handler.run(s, ctx, c)
-	if resource := c.route.Handler.resource; resource != "" && app.CodeOf(err) == app.CodeNotFound {
+	// Only users can be members of other stores.
+	resource := c.route.Handler.resource
+	if resource != "" && c.principal.UserID != "" && app.CodeOf(err) == app.CodeNotFound {
 		if err := s.enterAcross(ctx, c); err != nil {
 			return nil, err
 		}

@@ -249,6 +249,9 @@ func csvRows(body *rowReader) ([]byte, error) {
 			out = append(out, ',')
 		}
 		out = appendRow(out, names, cells)
+		if len(out) > 2*maxRowsBody { // control characters take six bytes each in JSON
+			return nil, rowsTooLarge()
+		}
 	}
 	if len(faults) > 0 {
 		return nil, app.InvalidAll(faults)

@@ -30,7 +30,7 @@ type changeSettingsIn struct {
 	ReservationMinutes    *int           `json:"reservationMinutes" validate:"omitempty,stay"`
 	BookingLeadMinutes    *int           `json:"bookingLeadMinutes" validate:"omitempty,leadminutes"`
 	BookingMaxDays        *int           `json:"bookingMaxDays" validate:"omitempty,min=1,max=730"`
-	OpeningHours          hoursPatch     `json:"openingHours" validate:"dive,keys,enum,endkeys,omitempty"`
+	OpeningHours          hoursPatch     `json:"openingHours" validate:"max=3,dive,keys,enum,endkeys,omitempty"`
 	Closures              *[]closureIn   `json:"closures" validate:"omitempty,max=100,each"`
 	PrepMinutes           *prepMinutesIn `json:"prepMinutes"`
 	OrderLeadMinutes      *int           `json:"orderLeadMinutes" validate:"omitempty,leadminutes"`
