@@ -9,7 +9,6 @@ import (
 	"golang.org/x/sync/semaphore"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Limits of the work in progress of one website in this process (docs/behaviour.md#work-in-progress).
@@ -68,16 +67,9 @@ func newWork(c Config) *work {
 	if c.DB == nil {
 		return w
 	}
-	for _, pool := range c.DB.PoolStats() {
-		half := int64(max(pool.Conns/2, 1))
-		switch {
-		case pool.Purpose == pg.Lookups:
-		case pool.Role == pg.RoleApp:
-			w.requests = min(w.requests, half)
-		default:
-			w.across = min(w.across, half)
-		}
-	}
+	stores, across := c.DB.Conns()
+	w.requests = min(w.requests, int64(max(stores/2, 1)))
+	w.across = min(w.across, int64(max(across/2, 1)))
 	return w
 }
 

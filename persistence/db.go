@@ -86,6 +86,20 @@ func (db *DB) Close() error {
 // System returns the pool of the role that sees every store. A test lists its callers.
 func (db *DB) System() *bun.DB { return db.pg.System() }
 
+// Conns returns the numbers of connections for operations: those within a store, and those that cross stores.
+func (db *DB) Conns() (stores, across int) {
+	for _, pool := range db.PoolStats() {
+		switch {
+		case pool.Purpose == pg.Lookups:
+		case pool.Role == pg.RoleApp:
+			stores = pool.Conns
+		default:
+			across = pool.Conns
+		}
+	}
+	return stores, across
+}
+
 // PoolStats returns the use of the connection pools.
 func (db *DB) PoolStats() []pg.PoolStats { return db.pg.PoolStats() }
 
