@@ -167,7 +167,7 @@ func TestMissedEventsAreFiltered(t *testing.T) {
 	r := open(t, db, "one.example")
 	store := r.Stores[0]
 	dispatchAll(t, db)
-	list := "[" + strings.Repeat("1,", 119) + "1]"
+	list := "[" + strings.Repeat("1,", 79) + "1]"
 	var events []app.EventID
 	for i := range 10 {
 		events = append(events, emitTotal(t, db, store, noon.Add(time.Duration(i+1)*time.Second),

@@ -176,6 +176,10 @@ func (s migrationSet) change(ctx context.Context, ownerURL string, out io.Writer
 	if err := m.takeLock(ctx, lock); err != nil {
 		return Classify(err)
 	}
+	// The end of the connection releases the lock too, but later than it closes.
+	defer func() {
+		_, _ = lock.ExecContext(context.WithoutCancel(ctx), "SELECT pg_advisory_unlock(?)", migrationLock)
+	}()
 	if err := m.Init(ctx); err != nil {
 		return err
 	}

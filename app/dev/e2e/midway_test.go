@@ -111,8 +111,8 @@ func TestPlanChangesWithQueuedDeliveries(t *testing.T) {
 	must(t, r.undelivered(first))
 	must(t, r.countIs(waiting+1-first, "status = 'queued'"))
 	// The oldest deliveries have started.
-	must(t, r.countIs(0, `status = 'delivered' AND event_id > (
-		SELECT min(event_id) FROM deliveries w WHERE w.store_id = deliveries.store_id AND w.status = 'queued')`))
+	must(t, r.countIs(0, `status = 'delivered' AND position > (
+		SELECT min(position) FROM deliveries w WHERE w.store_id = deliveries.store_id AND w.status = 'queued')`))
 
 	r.changePlan(app.PlanEnterprise)
 	eventually(t, "all are delivered", func() error { return r.undelivered(waiting + 1) })
