@@ -345,7 +345,7 @@ func readsBesideHeld(t *testing.T, held int) map[string]int {
 		do()
 		must(t, db.FlushReads(t.Context()))
 		after := reads(t, owner).minus(before)
-		read[name] += int(after.sequential + after.fetched + after.entries)
+		read[name] += after.sequential + after.fetched + after.entries
 	}
 	for range 3 {
 		emitOf(t, database, r.Stores[0], app.EventOrderCreated, "ord_1")
