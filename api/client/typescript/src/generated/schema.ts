@@ -5252,7 +5252,7 @@ export interface components {
              * @description The order of the deliveries. resource: the events of one order, customer, product or reservation are delivered one at a time, in the order of their positions; the next starts when the delivery before it has ended. A receiver that rejects an event delays the later events of the same resource for the whole retry schedule. Default: none.
              * @default none
              */
-            ordering: components["schemas"]["WebhookOrdering"];
+            ordering?: components["schemas"]["WebhookOrdering"];
             /**
              * Format: password
              * @description The key of the signature of every delivery. It is never returned.
@@ -9312,7 +9312,7 @@ export interface components {
              * @description Only deliveries with this status.
              * @default dead_letter
              */
-            status: components["schemas"]["EndedStatus"];
+            status?: components["schemas"]["EndedStatus"];
             /**
              * Format: date-time
              * @description Only deliveries created before this time. Default: now.
@@ -9343,7 +9343,7 @@ export interface components {
              * @description Only deliveries with this status. missed: events of the period that match the webhook's current events and have no delivery to it, for example because the webhook did not exist. The period then applies to the events.
              * @default dead_letter
              */
-            status: components["schemas"]["ReplayedStatus"];
+            status?: components["schemas"]["ReplayedStatus"];
             /**
              * Format: date-time
              * @description Only deliveries created before this time. Default: now.
