@@ -74,7 +74,8 @@ describe("the filter and the order of a webhook", () => {
 
       await preview.focus();
       await page.keyboard.press("Enter");
-      await dialog.getByText(/^\d+ of the newest \d+ events match(es)?\.$/).waitFor();
+      // Events whose bodies other tests erased follow: "The filter could not be evaluated for 1 of them."
+      await dialog.getByText(/^\d+ of the newest \d+ events match(es)?\./).waitFor();
       const events = dialog.getByRole("list", { name: "Newest events" }).getByRole("listitem");
       assert.match(await events.nth(0).innerText(), /^No match[^]*Dine in · Counter · €75.00/);
       assert.match(await events.nth(1).innerText(), /^No match[^]*Pickup · Counter · €25.00/);
