@@ -55,12 +55,14 @@ func TestBacklogMetrics(t *testing.T) {
 	numbers := func(events, deliveries string) string {
 		return `backlog_readable 1
 dead_letters 2
+deliveries_waiting{state="held_back"} 0
 deliveries_waiting{state="pending"} 4
 deliveries_waiting{state="queued"} 5
 deliveries_waiting{state="retrying"} 3
 jobs_waiting 1
 queue_age_seconds{queue="deliveries"} ` + deliveries + `
-queue_age_seconds{queue="events"} ` + events
+queue_age_seconds{queue="events"} ` + events + `
+queue_age_seconds{queue="held_back"} 0`
 	}
 	expect("at first", numbers("90", "1800"), 1)
 	clock = start.Add(9 * time.Second)

@@ -24,10 +24,11 @@ func TestProductVersions(t *testing.T) {
 	w.do("PATCH", path, w.tokens["OWNER"], object{"name": "x"}, ifMatch(2)).refused(app.CodeVersionMismatch)
 	w.do("DELETE", path, w.tokens["OWNER"], nil, ifMatch(2)).refused(app.CodeVersionMismatch)
 
-	// Of twenty concurrent changes of version 1, one succeeds.
+	// Of twenty concurrent changes of version 1, one succeeds. As many of them as may be in progress wait for the row.
 	responses := make(chan *response, 20)
 	var wait sync.WaitGroup
-	w.holding("SELECT FROM products WHERE id = $1 FOR UPDATE", w.stores["own"].product.ID, 8, func() {
+	waiting := min(cap(responses), int(w.server.work.requests))
+	w.holding("SELECT FROM products WHERE id = $1 FOR UPDATE", w.stores["own"].product.ID, waiting, func() {
 		for i := range cap(responses) {
 			wait.Go(func() {
 				responses <- w.do("PATCH", path, w.tokens["OWNER"], object{"name": fmt.Sprint(i)},
@@ -60,13 +61,12 @@ func (w *world) holding(lock string, id any, waiting int, race func()) {
 	_, err = tx.ExecContext(w.Context(), lock, id)
 	w.must(err)
 	race()
-	for n := 0; n < waiting; {
+	w.until(fmt.Sprint(waiting, " statements that wait for a lock"), func() bool {
+		n := 0
 		w.must(tx.QueryRowContext(w.Context(),
 			"SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype IN ('transactionid', 'tuple')").Scan(&n))
-		if w.Context().Err() != nil {
-			w.Fatal("no transaction waits for a lock")
-		}
-	}
+		return n >= waiting
+	})
 }
 
 func TestDeleteAProduct(t *testing.T) {

@@ -202,11 +202,14 @@ func TestRacingReservationStatus(t *testing.T) {
 				codes <- w.do("PATCH", path, w.tokens["OWNER"], object{"status": statuses[i%len(statuses)]}).Code
 			})
 		}
-		for waiting := 0; waiting == 0; { // the first in the queue waits for the blocker, the others for the row
+		// The first in the queue waits for the blocker, the others for the row.
+		w.until("changes that wait for each other", func() bool {
+			waiting := 0
 			w.must(w.db.System().DB.QueryRowContext(t.Context(),
 				"SELECT count(*) FROM pg_locks WHERE NOT granted AND relation = 'reservations'::regclass",
 			).Scan(&waiting))
-		}
+			return waiting > 0
+		})
 		w.must(blocker.Rollback())
 		wait.Wait()
 		close(codes)
