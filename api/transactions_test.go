@@ -14,7 +14,8 @@ func (w *world) duringTransaction(request func() *response, statement string, ar
 	w.until("request that waits or has ended", func() bool {
 		waiting := 0
 		w.must(tx.QueryRowContext(w.Context(),
-			"SELECT count(*) FROM pg_locks WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))").Scan(&waiting))
+			`SELECT count(*) FROM pg_locks
+				WHERE NOT granted AND pg_backend_pid() = ANY (pg_blocking_pids(pid))`).Scan(&waiting))
 		return waiting > 0 || len(ended) > 0
 	})
 	w.must(tx.Commit())

@@ -46,7 +46,8 @@ var reorderStages = map[app.Ordering][]reorderStage{
 				AND d.resource <> ''
 			LIMIT ?7`, orderStarted, false},
 		{`SELECT d.id, d.resource, 0 AS class, 0 AS position, d.id AS last FROM deliveries d
-			WHERE d.subscription_id = ?1 AND d.status = 'retrying' AND d.id > ?5 ORDER BY d.id LIMIT ?7`, orderStarted, false},
+			WHERE d.subscription_id = ?1 AND d.status = 'retrying' AND d.id > ?5
+			ORDER BY d.id LIMIT ?7`, orderStarted, false},
 		// The bound on a row of columns keeps the planner from other indexes, as in candidates.sql.
 		{`SELECT d.id, d.resource, d.class, d.position, d.event_id AS last FROM (
 				SELECT * FROM deliveries WHERE status = 'queued' AND NOT held

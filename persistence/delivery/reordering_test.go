@@ -182,8 +182,8 @@ func TestClaimDuringAChangeOfOrdering(t *testing.T) {
 	wantClaims(t, db, "after its end", 2)
 }
 
-// A claim that a relay gives back, or whose lease and plan window end, waits for the turn if another delivery has got it
-// by a change of ordering.
+// A claim that a relay gives back, or whose lease and plan window end, waits for the turn if a change of ordering has
+// given it to another delivery.
 func TestClaimQueuedAgainAfterAChangeOfOrdering(t *testing.T) {
 	t.Parallel()
 	next := noon.Add(90 * time.Minute)

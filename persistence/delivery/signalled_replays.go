@@ -13,8 +13,9 @@ import (
 
 // BeginReplay begins the replay of an ended delivery, which an operator has requested, and reports whether its workflow
 // may make the first attempt now. The replay passes by the queue and the plan, but not by the turn of its resource: if
-// another delivery has it, or the webhook is becoming ordered, the replay is queued, and a later claim counts it. A delivery in progress has already begun,
-// and a queued one stays queued. One that cannot be delivered again stays as it is: its attempt ends it.
+// another delivery has it, or the webhook is becoming ordered, the replay is queued, and a later claim counts it. A
+// delivery in progress has already begun, and a queued one stays queued. One that cannot be delivered again stays as it
+// is: its attempt ends it.
 func (q *Queue) BeginReplay(ctx context.Context, now time.Time, id app.DeliveryID) (began bool, err error) {
 	now = app.At(now).Time
 	var event changedEvent

@@ -91,8 +91,8 @@ func TestOperatorsReplayBegins(t *testing.T) {
 	}
 }
 
-// While a webhook becomes ordered, a delivery of the resource in progress may not have its turn yet. An operator's replay
-// waits for the end of the change.
+// While a webhook becomes ordered, a delivery of the resource in progress may not have its turn yet. An operator's
+// replay waits for the end of the change.
 func TestOperatorsReplayDuringAChangeOfOrdering(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)

@@ -84,7 +84,8 @@ func (s migrationSet) down(ctx context.Context, ownerURL string, deleteData bool
 		case err != nil:
 			return err
 		case lost != "" && !deleteData:
-			return fmt.Errorf("reverting %s would delete:\n%sto delete this data, add --delete-data", last.Migrations, lost)
+			return fmt.Errorf("reverting %s would delete:\n%sto delete this data, add --delete-data",
+				last.Migrations, lost)
 		case lost != "":
 			fmt.Fprintf(out, "deleting:\n%s", lost)
 		}
