@@ -289,8 +289,8 @@ func TestLostTurnsAreRepaired(t *testing.T) {
 			t.Error("a website has no turn after two rounds")
 		}
 		n := lost()
-		if n >= before || n < before-8 {
-			t.Errorf("round %d: %d of %d turns are still lost, want 1 to 8 fewer", round, n, before)
+		if n > before || n < before-8 { // a round can visit only websites without lost turns
+			t.Errorf("round %d: %d of %d turns are still lost, want at most 8 fewer", round, n, before)
 		}
 		before = n
 		now = now.Add(delivery.DefaultPolicy().RepairTurns)
