@@ -18,7 +18,7 @@ import { Time } from "@/ui/format";
 import { Badge, Card, Failure } from "@/ui/page";
 import { useErrorToast } from "@/ui/toast";
 
-const replayable: Record<ReplayRequest["status"], string> = {
+const replayable: Record<NonNullable<ReplayRequest["status"]>, string> = {
   dead_letter: "Dead letters",
   delivered: "Delivered",
   cancelled: "Cancelled",
