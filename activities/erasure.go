@@ -12,6 +12,10 @@ const erasureBatch = 200
 
 // ErasureStore contains the events of erased customers.
 type ErasureStore interface {
+	// CancelErased cancels deliveries of a customer's events that are queued for too long, at most limit.
+	CancelErased(
+		ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, limit int,
+	) (int, error)
 	// EraseCustomerBodies erases bodies of a customer's events whose deliveries have ended, at most limit.
 	EraseCustomerBodies(
 		ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, limit int,
@@ -33,9 +37,18 @@ type ErasureInput struct {
 	CustomerID app.CustomerID `json:"customerId"`
 }
 
-// EraseEvents erases the bodies of all events whose deliveries have ended.
+// EraseEvents erases the bodies of all events whose deliveries have ended. Deliveries that are queued for too long end.
 func (e *Erasure) EraseEvents(ctx context.Context, in ErasureInput) (app.ErasureStep, error) {
 	var all app.ErasureStep
+	for {
+		cancelled, err := e.store.CancelErased(ctx, e.now(), in.StoreID, in.CustomerID, erasureBatch)
+		if err != nil {
+			return all, err
+		}
+		if cancelled < erasureBatch {
+			break
+		}
+	}
 	for {
 		step, err := e.store.EraseCustomerBodies(ctx, e.now(), in.StoreID, in.CustomerID, erasureBatch)
 		if err != nil {

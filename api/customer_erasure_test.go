@@ -5,6 +5,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -323,6 +324,55 @@ func TestEraseReservation(t *testing.T) {
 	}
 	if jobs := w.jobs(app.JobErasure); len(jobs) != 2 {
 		t.Errorf("jobs: got %v, want two", jobs)
+	}
+	w.exec("DELETE FROM outbox") // erased bodies do not fit the schema
+}
+
+// TestErasureCancelsQueuedDeliveries: deliveries of an erased customer that are still queued after 30 days are cancelled,
+// so that their bodies can be erased. Those of others stay queued.
+func TestErasureCancelsQueuedDeliveries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own, s := w.stores["own"].id, w.addShopper()
+	w.settle(s)
+	w.exec("UPDATE orders SET updated_at = updated_at - interval '9 days'") // a failed payment does not change its order
+	w.do("DELETE", s.path, w.tokens["ADMIN"], nil).ok(204, nil)
+	for {
+		dispatched, err := w.db.Dispatch(t.Context(), noon, 1000)
+		w.must(err)
+		if dispatched.Events == 0 {
+			break
+		}
+	}
+	const queued = `SELECT count(*) FROM deliveries d JOIN outbox e ON e.id = d.event_id
+		WHERE d.status = 'queued' AND (e.erasing IS NOT NULL) = `
+	waiting, others := w.text(queued+"true"), w.text(queued+"false")
+	if waiting == "0" || others == "0" {
+		t.Fatalf("queued deliveries: got %s of the customer and %s of others, want both", waiting, others)
+	}
+	cancel := func(after time.Duration) string {
+		n, err := w.db.CancelErased(t.Context(), w.now.Add(after), own, s.Customer.ID, 1000)
+		w.must(err)
+		return strconv.Itoa(n)
+	}
+	if n := cancel(app.ErasureLimit - time.Minute); n != "0" {
+		t.Errorf("cancelled before the limit: got %s deliveries, want none", n)
+	}
+	if n := cancel(app.ErasureLimit + time.Minute); n != waiting {
+		t.Errorf("cancelled after the limit: got %s deliveries, want %s", n, waiting)
+	}
+	const erased = `SELECT count(*) FROM deliveries
+		WHERE status = 'cancelled' AND reason = 'erased' AND ended_at IS NOT NULL`
+	if n := w.text(erased); n != waiting {
+		t.Errorf("deliveries with the reason: got %s, want %s", n, waiting)
+	}
+	if n := w.text(queued + "false"); n != others {
+		t.Errorf("queued deliveries of others: got %s, want %s", n, others)
+	}
+	step, err := w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, 100)
+	w.must(err)
+	if step.Waiting != 0 || step.Erased == 0 {
+		t.Errorf("erasure: got %+v, want no event that waits", step)
 	}
 	w.exec("DELETE FROM outbox") // erased bodies do not fit the schema
 }

@@ -64,6 +64,7 @@ const (
 	ReasonInactive  = "subscription inactive"
 	ReasonDeleted   = "subscription deleted"
 	ReasonCancelled = "workflow cancelled"
+	ReasonErased    = "erased" // queued for ErasureLimit after the erasure of its customer or guest
 )
 
 // OpenDelivery identifies a delivery that may have an open workflow: it is pending, retrying, a dead letter, or queued

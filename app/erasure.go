@@ -1,5 +1,11 @@
 package app
 
+import "time"
+
+// ErasureLimit is the time after an erasure for which its events wait for queued deliveries. Then these are cancelled:
+// a receiver that fails, or a plan, could otherwise keep personal data without end.
+const ErasureLimit = 30 * 24 * time.Hour
+
 // JobErasure is the kind of a job that erases the bodies of the events of an erased customer or reservation. Its
 // subject is the id of the customer or the reservation.
 const JobErasure JobKind = "erasure"

@@ -37,7 +37,28 @@ func (q *Queue) EraseCustomerBodies(
 	return step, err
 }
 
+// CancelErased cancels queued deliveries of a customer's events that still wait so long after the erasure of the
+// customer, app.ErasureLimit, at most limit, and returns their number.
+func (q *Queue) CancelErased(
+	ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, limit int,
+) (int, error) {
+	now = app.At(now).Time
+	return q.endQueued(ctx, store, app.DeliveryCancelled, cancelErased, customer, now, app.ReasonErased,
+		now.Add(-app.ErasureLimit), limit)
+}
+
 const (
+	// The erased person is a customer, or the guest of a reservation.
+	cancelErased = `WITH batch AS MATERIALIZED (
+			SELECT d.id FROM outbox e JOIN deliveries d ON d.event_id = e.id AND d.store_id = e.store_id
+			WHERE e.store_id = ?0 AND e.erasing = ?1 AND e.body IS NOT NULL AND d.status = 'queued'
+				AND coalesce((SELECT erased_at FROM customers WHERE store_id = ?0 AND id = ?1),
+					(SELECT erased_at FROM reservations WHERE store_id = ?0 AND id = ?1)) < ?4
+			LIMIT ?5 FOR UPDATE OF d SKIP LOCKED
+		)
+		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
+		RETURNING d.event_id, d.event_type, d.ordered`
+
 	selectErasable = `SELECT e.id FROM outbox e
 		WHERE e.store_id = ?0 AND e.erasing = ?1 AND e.body IS NOT NULL AND ` + dispatchedEvent + `
 			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = e.id AND d.ended_at IS NULL)
