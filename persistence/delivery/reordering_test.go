@@ -284,7 +284,7 @@ func TestBulkWorkOfANeighbour(t *testing.T) {
 	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'queued' AND NOT held"); n != limits.Waiting {
 		t.Errorf("claimable deliveries of the bulk replay: got %d, want %d", n, limits.Waiting)
 	}
-	small.Subscribe(t, db, 0, app.EventOrderCreated)
+	subscribeOrdered(t, db, small, app.EventOrderCreated)
 	big.setOrdering(t, db, idle, app.OrderingResource)
 	big.setOrdering(t, db, s, app.OrderingResource)
 	tx, err := db.System().DB.BeginTx(t.Context(), nil) // a batch, or the end of the change
@@ -295,17 +295,14 @@ func TestBulkWorkOfANeighbour(t *testing.T) {
 	must(t, err)
 	_, err = tx.ExecContext(t.Context(), "SELECT FROM turns WHERE store_id = $1 FOR UPDATE", big.Stores[0])
 	must(t, err)
-	emit(t, db, app.EventOrderCreated, 5, big.Stores[0], small.Stores[0])
-	dispatched, err := db.Dispatch(t.Context(), noon, 1000)
-	must(t, err)
-	claims := claimOnce(t, db.Queue, noon, batches(10))
-	for _, c := range claims {
-		if c.StoreID != small.Stores[0] {
-			t.Errorf("claim of %s, want only those of the other website", c.StoreID)
-		}
+	for _, store := range []app.StoreID{big.Stores[0], small.Stores[0]} {
+		emitOf(t, db, store, app.EventOrderCreated, "ord_1", "ord_1", "ord_2")
 	}
-	if dispatched.Deliveries == 0 || len(claims) != dispatched.Deliveries {
-		t.Errorf("dispatched %d and claimed %d deliveries, want all of the other website", dispatched.Deliveries,
-			len(claims))
+	var claimed []app.StoreID
+	for _, c := range claimOnce(t, db.Queue, noon, batches(10)) {
+		claimed = append(claimed, c.StoreID)
+	}
+	if diff := cmp.Diff([]app.StoreID{small.Stores[0], small.Stores[0]}, claimed); diff != "" {
+		t.Errorf("stores of the claims: want the other website, once for each order (-want +got):\n%s", diff)
 	}
 }
