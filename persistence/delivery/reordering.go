@@ -34,7 +34,7 @@ type reorderStage struct {
 	held   bool // the deliveries are held back
 }
 
-// fromReplay is the condition that a bulk replay has queued a delivery: it takes turns whatever the ordering.
+// fromReplay is the condition that a bulk replay has queued a delivery, which then takes turns under both orderings.
 const fromReplay = "(d.class = 2 AND d.replay_id IS NOT NULL)"
 
 // reorderStages are the steps towards an ordering. Towards resource, deliveries in progress get their turns before

@@ -122,8 +122,8 @@ func starts(
 	return started
 }
 
-// Bulk replays deliver the events of each order one at a time, in the order of their positions, whatever the setting of
-// the webhook is: missed events, dead letters, and deliveries that were delivered.
+// Bulk replays deliver the events of each order one at a time, in the order of their positions, under both orderings of
+// the webhook: missed events, dead letters, and deliveries that were delivered.
 func TestBulkReplayKeepsTheOrderOfEachResource(t *testing.T) {
 	t.Parallel()
 	for _, ordering := range app.Orderings {

@@ -184,8 +184,8 @@ func TestEndBesideDispatch(t *testing.T) {
 	}
 }
 
-// The deletion of a webhook cancels what is held back, and leaves no turn. A webhook that is switched off ends it as
-// dead letters, and what is left when it is switched on again is delivered in order. Rotation changes nothing.
+// The deletion of a webhook cancels held-back deliveries and leaves no turn. A webhook that is switched off ends them as
+// dead letters; when it is switched on again, the remaining ones are delivered in order. Rotation changes nothing.
 func TestChangesOfWebhookWhileHeldBack(t *testing.T) {
 	t.Parallel()
 	db, r, s := orderedStore(t)
@@ -261,7 +261,7 @@ func TestDispatchKeepsTheOrderOfAResource(t *testing.T) {
 	}
 }
 
-// Lost turns are found of each website in turn, whatever the number of those of another one.
+// The search for lost turns serves websites in turn: many of one website do not delay those of another one.
 func TestLostTurnsAreRepaired(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)

@@ -1899,7 +1899,7 @@ func (c *Client) AllReplays(
 // ReplayDeliveries sends POST /replays: replay the store's finished deliveries.
 //
 // Delivers the events of each order, customer, product or reservation one at a time, in the order of their
-// positions, whatever the ordering of a webhook is. With dryRun, counts the deliveries without replaying them.
+// positions, also to webhooks with ordering none. With dryRun, counts the deliveries without replaying them.
 //
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 //
@@ -2461,7 +2461,7 @@ func (c *Client) GetDeliveryAttempt(
 // ReplayWebhook sends POST /webhooks/{id}/replay: replay a webhook's finished deliveries.
 //
 // Delivers the events of each order, customer, product or reservation one at a time, in the order of their
-// positions, whatever the webhook's ordering is. With dryRun, counts the deliveries without replaying them.
+// positions, also if the webhook's ordering is none. With dryRun, counts the deliveries without replaying them.
 //
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 //

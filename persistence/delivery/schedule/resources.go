@@ -1,7 +1,7 @@
 package schedule
 
 // oneOfResource omits the starts that follow one of the same resource to the same subscription. The queue has at most
-// one delivery of a resource that is not held back; the rule holds whatever the facts are.
+// one delivery of a resource that is not held back; the rule does not depend on that.
 func oneOfResource(starts []start) []start {
 	type line struct {
 		subscription *Subscription

@@ -61,8 +61,8 @@ func TestResourcesStartOneAtATime(t *testing.T) {
 	}
 }
 
-// Whatever the facts are, a decision starts at most one delivery of a resource of a subscription, and thus a burst
-// contains at most one.
+// For all facts, a decision starts at most one delivery of a resource of a subscription, and thus a burst contains at
+// most one.
 func TestDecisionsStartOneOfAResource(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {

@@ -2560,7 +2560,7 @@ export interface paths {
         put?: never;
         /**
          * Replay the store's finished deliveries
-         * @description Delivers the events of each order, customer, product or reservation one at a time, in the order of their positions, whatever the ordering of a webhook is. With dryRun, counts the deliveries without replaying them.
+         * @description Delivers the events of each order, customer, product or reservation one at a time, in the order of their positions, also to webhooks with ordering none. With dryRun, counts the deliveries without replaying them.
          *
          *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -3393,7 +3393,7 @@ export interface paths {
         put?: never;
         /**
          * Replay a webhook's finished deliveries
-         * @description Delivers the events of each order, customer, product or reservation one at a time, in the order of their positions, whatever the webhook's ordering is. With dryRun, counts the deliveries without replaying them.
+         * @description Delivers the events of each order, customer, product or reservation one at a time, in the order of their positions, also if the webhook's ordering is none. With dryRun, counts the deliveries without replaying them.
          *
          *     For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
