@@ -328,8 +328,8 @@ func TestEraseReservation(t *testing.T) {
 	w.exec("DELETE FROM outbox") // erased bodies do not fit the schema
 }
 
-// TestErasureCancelsQueuedDeliveries: deliveries of an erased customer that are still queued after 30 days are cancelled,
-// so that their bodies can be erased. Those of others stay queued.
+// TestErasureCancelsQueuedDeliveries: deliveries of an erased customer that are still queued after 30 days are
+// cancelled, so that their bodies can be erased. Those of others stay queued.
 func TestErasureCancelsQueuedDeliveries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

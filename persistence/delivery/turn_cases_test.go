@@ -184,8 +184,8 @@ func TestEndBesideDispatch(t *testing.T) {
 	}
 }
 
-// The deletion of a webhook cancels held-back deliveries and leaves no turn. A webhook that is switched off ends them as
-// dead letters; when it is switched on again, the remaining ones are delivered in order. Rotation changes nothing.
+// The deletion of a webhook cancels held-back deliveries and leaves no turn. A webhook that is switched off ends them
+// as dead letters; when it is switched on again, the remaining ones are delivered in order. Rotation changes nothing.
 func TestChangesOfWebhookWhileHeldBack(t *testing.T) {
 	t.Parallel()
 	db, r, s := orderedStore(t)

@@ -157,8 +157,8 @@ func (m *turnModel) claim() {
 	m.claims = append(m.claims, found.Claims...)
 }
 
-// checkClaim checks a delivery that has just been claimed. While the ordering of its webhook changes, some deliveries are
-// ordered and others are not.
+// checkClaim checks a delivery that has just been claimed. While the ordering of its webhook changes, some deliveries
+// are ordered and others are not.
 func (m *turnModel) checkClaim(c app.Claim) {
 	if m.isChanging(c.SubscriptionID) {
 		return
