@@ -57,8 +57,9 @@ func TestTerminatedWorkflows(t *testing.T) {
 		t.Errorf("terminated workflows: got %v, want 20 of each state, none that is queued", terminated)
 	}
 
-	// The repaired workflows join the attempts that are still in flight in the worker.
-	lost := terminated["first attempt"] + terminated["retrying"] + terminated["replayed"]
+	// The repaired workflows join the attempts that are still in flight in the worker. The last attempt of a retrying
+	// delivery can be recorded while its workflow is terminated; then nothing is lost.
+	lost := terminated["first attempt"] + terminated["replayed"]
 	eventually(t, "all lost workflows are replaced", func() error { return atLeast(lost, reconciled(t, w.Admin)) })
 	close(held)
 	groups["queued"].changePlan(app.PlanEnterprise)
