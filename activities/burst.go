@@ -244,6 +244,8 @@ func (r *burstRun) settle(ctx context.Context, place int) (_ settled, ok bool) {
 		return s, true
 	case flight.Outcome == OutcomeBusy:
 		s.reason = "the webhook or its website has too many attempts in progress"
+	case flight.Outcome == OutcomeQueued: // as the workflow of the delivery, see there
+		s.reason = "another delivery of its resource has the turn"
 	case flight.Outcome != OutcomeFailed:
 		return s, true
 	case flight.status == app.AttemptDeadLetter:

@@ -93,13 +93,16 @@ const (
 	// OutcomeBusy means that no attempt was made: the subscription, or its website, has too many running attempts in
 	// this lane.
 	OutcomeBusy Outcome = "busy"
+	// OutcomeQueued means that no attempt was made: the delivery is ordered, and waits in the queue for the turn of its
+	// resource. The claim that follows makes it pending.
+	OutcomeQueued Outcome = "queued"
 )
 
 // DeliverResult is the result of an attempt for the workflow and its history.
 type DeliverResult struct {
 	Outcome    Outcome       `json:"outcome"`
 	StatusCode int           `json:"statusCode,omitempty"` // 0 = no response
-	Reason     string        `json:"reason,omitempty"`     // a few words; empty if delivered or busy
+	Reason     string        `json:"reason,omitempty"`     // a few words; empty if delivered, busy or queued
 	Quick      bool          `json:"quick,omitempty"`      // the receiver responded quickly, with any status
 	Wait       time.Duration `json:"wait,omitempty"`       // if busy: time to wait; 0 = use the slow lane immediately
 }
@@ -183,15 +186,11 @@ func (d *Deliveries) deliverLoaded(
 	return d.record(ctx, made)
 }
 
-// turnWait is the time until the next request of an attempt of an ordered delivery that is queued again. Its claim
-// makes it pending.
-const turnWait = 5 * time.Second
-
 // withoutTurn returns the result for an ordered delivery that is not in progress: another relay has taken it over and
 // queued it again, or has ended it.
 func withoutTurn(status app.DeliveryStatus) attempted {
 	if status == app.DeliveryQueued {
-		return attempted{DeliverResult: DeliverResult{Outcome: OutcomeBusy, Wait: turnWait}}
+		return attempted{DeliverResult: DeliverResult{Outcome: OutcomeQueued}}
 	}
 	return withoutAttempt(Outcome(status), "the delivery has ended")
 }

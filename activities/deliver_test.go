@@ -210,7 +210,7 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 		"cancelled": {
 			&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil,
 		},
-		"without the turn": {&memory{outgoing: queued}, DeliverResult{Outcome: OutcomeBusy, Wait: turnWait}, nil},
+		"without the turn": {&memory{outgoing: queued}, DeliverResult{Outcome: OutcomeQueued}, nil},
 		"ended before": {
 			&memory{outgoing: ended}, DeliverResult{Outcome: OutcomeDelivered, Reason: "the delivery has ended"}, nil,
 		},

@@ -7,23 +7,44 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
 )
 
 // minBusyWait is the minimum pause before an attempt of a busy subscription is requested again. Each request adds
 // eleven events to the history, so the pause must not be zero.
 const minBusyWait = time.Second
 
+// Pauses between the requests of an attempt whose delivery is queued until its turn. A signal ends the pause when the
+// turn comes; the requests find a turn whose signal was lost. The pause doubles: a thousand deliveries that wait for
+// hours cause about three requests per second.
+const (
+	minTurnWait = 5 * time.Second
+	maxTurnWait = 5 * time.Minute
+)
+
+// Reasons for which a workflow waits, for operators.
+const (
+	waitsForRoom = "the webhook or its website has too many attempts in progress"
+	waitsForTurn = "another delivery of the same resource has the turn"
+)
+
 // nextAttempt makes the next attempt of the schedule. If the subscription is busy (it has too many attempts in
 // progress), the attempt is not used up: after a request in the fast lane, the slow lane is tried, and after a request
-// in the slow lane, the slow lane is tried again after a pause.
+// in the slow lane, the slow lane is tried again after a pause. If the delivery is queued until its turn, the attempt
+// is not used up either.
 func (d *delivery) nextAttempt(ctx workflow.Context) (activities.DeliverResult, error) {
-	for {
-		d.state.State, d.state.NextRetry, d.state.Expires = stateAttempting, nil, nil
+	for turnWait := minTurnWait; ; {
+		d.state.State, d.state.Waits, d.state.NextRetry, d.state.Expires = stateAttempting, "", nil, nil
 		if d.shown != "" {
 			workflow.SetCurrentDetails(ctx, d.nextName()+" is in progress")
 		}
 		result, err := d.attempt(ctx)
 		switch {
+		case err == nil && result.Outcome == activities.OutcomeQueued:
+			if err := d.awaitTurn(ctx, turnWait); err != nil {
+				return result, err
+			}
+			turnWait = min(2*turnWait, maxTurnWait)
 		case err != nil || result.Outcome != activities.OutcomeBusy:
 			return result, err
 		case d.fast:
@@ -41,12 +62,41 @@ func (d *delivery) nextAttempt(ctx workflow.Context) (activities.DeliverResult, 
 func (d *delivery) awaitFreeLane(ctx workflow.Context, wait time.Duration) error {
 	wait = max(wait, minBusyWait)
 	again := workflow.Now(ctx).Add(wait)
-	d.state.NextRetry = &again
-	const reason = " waits: the webhook or its website has too many attempts in progress; next try at "
-	workflow.SetCurrentDetails(ctx, d.nextName()+reason+clock(again))
+	d.state.Waits, d.state.NextRetry = waitsForRoom, &again
+	workflow.SetCurrentDetails(ctx, d.nextName()+" waits: "+waitsForRoom+"; next try at "+clock(again))
 	if err := d.sleep(ctx, wait, d.nextName()+": the webhook is busy"); err != nil {
 		return err
 	}
+	return d.continueIfLong(ctx)
+}
+
+// awaitTurn pauses until the relay that has claimed the delivery sends a signal, at most for the given time. The
+// delivery waits for hours if a receiver rejects an earlier event of the resource.
+func (d *delivery) awaitTurn(ctx workflow.Context, wait time.Duration) error {
+	d.state.State, d.state.Waits = string(app.DeliveryQueued), waitsForTurn
+	workflow.SetCurrentDetails(ctx, d.nextName()+" waits: "+waitsForTurn)
+	timing, stop := workflow.WithCancel(ctx)
+	defer stop()
+	due := workflow.NewTimerWithOptions(timing, wait, workflow.TimerOptions{Summary: d.nextName() + ": not its turn"})
+	turns := workflow.GetSignalChannel(ctx, SignalTurn)
+	replay := false
+	err := workflow.Await(ctx, func() bool {
+		replay = replay || d.replaySignalled(ctx) // begins with the attempt that waits
+		return replay || turns.Len() > 0 || due.IsReady()
+	})
+	if err != nil {
+		return err
+	}
+	for turns.ReceiveAsync(nil) { // signals of earlier claims too
+	}
+	if replay {
+		d.place = 0
+	}
+	return d.continueIfLong(ctx)
+}
+
+// continueIfLong continues a run with a long history as new.
+func (d *delivery) continueIfLong(ctx workflow.Context) error {
 	if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 		return d.continueAsNew(ctx)
 	}

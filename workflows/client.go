@@ -17,6 +17,7 @@ const (
 	MailTaskQueue     = "mails"     // activities of mails
 	DeadlineTaskQueue = "deadlines" // short activities of jobs that a deadline depends on
 	SignalReplay      = "replay"
+	SignalTurn        = "turn" // a queued delivery whose workflow is open has been claimed
 	UpdateRetry       = "retry"
 	QueryState        = "state"
 

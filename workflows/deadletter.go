@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
+	"github.com/comanda-dev/comanda/app"
 )
 
 // ReplaySignal requests a replay. A relay's signal contains the number of the attempt with which the replay begins, so
@@ -48,7 +49,8 @@ func (d *delivery) beginReplay(ctx workflow.Context) (bool, error) {
 	var began activities.BeginReplayResult
 	err := workflow.ExecuteActivity(asking, activityBeginReplay, in).Get(asking, &began)
 	if err == nil && !began.Began {
-		workflow.SetCurrentDetails(ctx, "dead letter; its replay is queued")
+		d.state.State, d.state.Waits = string(app.DeliveryQueued), waitsForTurn
+		workflow.SetCurrentDetails(ctx, "the replay waits: "+waitsForTurn)
 	}
 	return began.Began, err
 }
@@ -99,6 +101,7 @@ func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		case timeout:
+			d.state.State, d.state.Waits = string(app.DeliveryDeadLetter), ""
 			workflow.SetCurrentDetails(ctx, "dead letter, expired")
 			return d.replaySignalled(ctx), nil
 		}

@@ -57,8 +57,9 @@ type Policy struct {
 
 // DeliveryState is the response to the query "state".
 type DeliveryState struct {
-	State      string            `json:"state"`    // "attempting" or an app.DeliveryStatus
-	Attempts   int               `json:"attempts"` // attempts made so far, including replays
+	State      string            `json:"state"`           // "attempting" or an app.DeliveryStatus
+	Waits      string            `json:"waits,omitempty"` // why an attempt that is due is not made
+	Attempts   int               `json:"attempts"`        // attempts made so far, including replays
 	StatusCode int               `json:"statusCode,omitempty"`
 	Reason     string            `json:"reason,omitempty"` // reason of the last failure
 	NextRetry  *time.Time        `json:"nextRetryAt,omitempty"`
@@ -155,11 +156,11 @@ func (d *delivery) awaitFirst(ctx workflow.Context) error {
 // or a continue-as-new error.
 func (d *delivery) runSchedule(ctx workflow.Context) error {
 	for {
-		name := d.nextName()
 		result, err := d.nextAttempt(ctx)
 		if err != nil {
 			return err
 		}
+		name := d.nextName() // a replay may have begun the schedule again
 		d.state.StatusCode, d.state.Reason = result.StatusCode, result.Reason
 		switch result.Outcome {
 		case activities.OutcomeDelivered:

@@ -165,6 +165,16 @@ func TestOperatorsReplayWaitsForItsTurn(t *testing.T) {
 			for at, signal := range test.signals {
 				s.signal(at, signal)
 			}
+			s.RegisterDelayedCallback(func() {
+				want := DeliveryState{State: "dead_letter"}
+				if test.waits > 0 {
+					want = DeliveryState{State: "queued", Waits: waitsForTurn}
+				}
+				got := s.state(t)
+				if test.at > time.Hour && (got.State != want.State || got.Waits != want.Waits || got.Expires == nil) {
+					t.Errorf("state before the turn: %+v, want %+v", got, want)
+				}
+			}, 90*time.Minute)
 			s.run(true)
 			s.check(t, app.DeliveryDelivered, 1, "dead_letter", "delivered")
 			if diff := cmp.Diff([]time.Duration{0, test.at}, s.at); diff != "" || s.asked != test.asked {

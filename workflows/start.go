@@ -54,6 +54,19 @@ func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowDelivery, c.deliveryInput(claim))
 	if _, started := errors.AsType[*serviceerror.WorkflowExecutionAlreadyStarted](err); started {
+		return c.passTurn(ctx, claim)
+	}
+	return err
+}
+
+// passTurn ends the wait of a workflow whose delivery had been queued again, and was claimed now.
+func (c *Client) passTurn(ctx context.Context, claim app.Claim) error {
+	if claim.Generation < 2 {
+		return nil
+	}
+	id := app.DeliveryWorkflowID(claim.EventID, claim.SubscriptionID)
+	err := c.temporal.SignalWorkflow(ctx, id, "", SignalTurn, nil)
+	if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
 		return nil
 	}
 	return err

@@ -167,6 +167,45 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
+// A claim of a delivery that was queued again wakes its open workflow. A first claim sends no signal.
+func TestStartPassesTurn(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		generation int
+		signalled  error
+		signals    int
+		want       error
+	}{{1, nil, 0, nil}, {2, nil, 1, nil}, {2, serviceerror.NewNotFound(""), 1, nil}, {2, errAway, 1, errAway}} {
+		c := claim
+		c.Generation = test.generation
+		s := &startedServer{signalled: test.signalled}
+		err := NewClient(s, Policy{}, JobPolicy{}).StartDelivery(t.Context(), c)
+		if !errors.Is(err, test.want) || (err == nil) != (test.want == nil) || len(s.signals) != test.signals {
+			t.Errorf("generation %d, signal %v: %v with signals %q, want %v with %d",
+				test.generation, test.signalled, err, s.signals, test.want, test.signals)
+		}
+	}
+}
+
+// startedServer is a Temporal client whose workflows are already started.
+type startedServer struct {
+	client.Client
+
+	signalled error
+	signals   []string
+}
+
+func (s *startedServer) ExecuteWorkflow(
+	context.Context, client.StartWorkflowOptions, any, ...any,
+) (client.WorkflowRun, error) {
+	return nil, serviceerror.NewWorkflowExecutionAlreadyStarted("", "", "")
+}
+
+func (s *startedServer) SignalWorkflow(_ context.Context, id, _, name string, _ any) error {
+	s.signals = append(s.signals, id+" "+name)
+	return s.signalled
+}
+
 func TestWorkflowState(t *testing.T) {
 	t.Parallel()
 	const running = enums.WORKFLOW_EXECUTION_STATUS_RUNNING
@@ -216,18 +255,21 @@ func TestWorkflowState(t *testing.T) {
 func TestWorkflowStateDuringReplay(t *testing.T) {
 	t.Parallel()
 	payload, _ := converter.GetDefaultDataConverter().ToPayload("dead_letter")
-	described := &workflowservice.DescribeWorkflowExecutionResponse{WorkflowExecutionInfo: &workflow.WorkflowExecutionInfo{
+	described := &workflowservice.DescribeWorkflowExecutionResponse{}
+	described.WorkflowExecutionInfo = &workflow.WorkflowExecutionInfo{
 		Status: enums.WORKFLOW_EXECUTION_STATUS_RUNNING,
 		SearchAttributes: &common.SearchAttributes{
 			IndexedFields: map[string]*common.Payload{attributeState.GetName(): payload},
 		},
-	}}
+	}
 	for _, test := range []struct {
 		state *DeliveryState
 		want  WorkflowState
 	}{
 		{&DeliveryState{State: stateAttempting}, WorkflowOpen},
 		{&DeliveryState{State: "dead_letter"}, WorkflowDeadLetter},
+		{&DeliveryState{State: "queued", Waits: waitsForTurn}, WorkflowOpen},
+		{&DeliveryState{State: "queued", Waits: waitsForTurn, Expires: &start}, WorkflowDeadLetter},
 		{nil, WorkflowDeadLetter},
 	} {
 		c := NewClient(&server{described: described, state: test.state}, Policy{}, JobPolicy{})

@@ -45,7 +45,8 @@ func (c *Client) DeliveryWorkflowState(
 	return state, err
 }
 
-// attempting reports whether a delivery's workflow responds that an attempt is in progress.
+// attempting reports whether a delivery's workflow responds that an attempt is in progress, or will be when its turn
+// comes. A dead letter whose replay is queued needs a signal.
 func (c *Client) attempting(ctx context.Context, id string) bool {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -54,7 +55,10 @@ func (c *Client) attempting(ctx context.Context, id string) bool {
 		return false
 	}
 	var state DeliveryState
-	return response.Get(&state) == nil && state.State == stateAttempting
+	if err := response.Get(&state); err != nil {
+		return false
+	}
+	return state.State == stateAttempting || state.State == string(app.DeliveryQueued) && state.Expires == nil
 }
 
 // BurstOpen reports whether the workflow of a burst is open and makes progress.
