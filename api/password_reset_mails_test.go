@@ -32,20 +32,29 @@ func (w *world) mailed(s *Server) string {
 	return ""
 }
 
-// mail removes all jobs and returns the newest mail, nil if there is no mail.
+// mail removes all jobs and returns the newest mail with a link to reset a password, nil if there is no such mail.
 func (w *world) mail(s *Server) *app.ResetMail {
 	w.Helper()
-	for _, job := range slices.Backward(persistencetest.TakeJobs(w, w.db, w.now.Add(time.Hour))) {
-		if job.Kind != app.JobMail {
-			continue
-		}
-		mail, err := s.db.ClaimMail(w.Context(), w.now, time.Minute, job.StoreID, app.MailID(job.Subject))
-		w.must(err)
+	for _, mail := range slices.Backward(w.claimMails(s)) {
 		if mail.Reset != nil {
 			return mail.Reset
 		}
 	}
 	return nil
+}
+
+// claimMails removes all jobs and returns their mails, as a worker claims them.
+func (w *world) claimMails(s *Server) (mails []app.Mail) {
+	w.Helper()
+	for _, job := range persistencetest.TakeJobs(w, w.db, w.now.Add(time.Hour)) {
+		if job.Kind != app.JobMail {
+			continue
+		}
+		mail, err := s.db.ClaimMail(w.Context(), w.now, time.Minute, job.StoreID, app.MailID(job.Subject))
+		w.must(err)
+		mails = append(mails, mail)
+	}
+	return mails
 }
 
 // An account gets five mails an hour and has at most five live links. The sixth request gets the same response.

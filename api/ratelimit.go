@@ -95,6 +95,9 @@ func (rt *route) byCredential() bool { return rt.byAccessToken() && !rt.Limit.se
 // guesses could lock an owner out.
 const accountFactor = 10
 
+// networkFactor is the ratio of the budget of an IPv6 /48 to that of an address.
+const networkFactor = 10
+
 // limiter holds the limits. The database counts the requests, for all replicas together.
 type limiter struct {
 	key    []byte // of the MACs that identify budgets; the same in all replicas
@@ -128,9 +131,15 @@ func (l limiter) mac(parts ...string) []byte {
 	return mac.Sum(nil)
 }
 
-// address returns the budget of a client address.
-func (l limiter) address(c *call) identity.Budget {
-	return l.budget(1, "address", network(c.exchange.client))
+// address returns the budgets of a client address. The second one, of an IPv6 network, is for a client that changes its
+// /64: providers assign as much as a /48 to one customer.
+func (l limiter) address(c *call) []identity.Budget {
+	client := c.exchange.client
+	budgets := []identity.Budget{l.budget(1, "address", network(client))}
+	if client.Is6() {
+		budgets = append(budgets, l.budget(networkFactor, "network", neighborhood(client)))
+	}
+	return budgets
 }
 
 // exactly returns a budget that does not depend on the configured limit.
@@ -144,7 +153,7 @@ func (s *Server) limitCaller(ctx context.Context, c *call) error {
 	l := c.route.Limit
 	var budgets []identity.Budget
 	if l.address && (!l.cookieless || len(cookies(c.request.Header, c.route.Cookie)) == 0) {
-		budgets = append(budgets, s.limiter.address(c))
+		budgets = s.limiter.address(c)
 	}
 	account, named := c.account(l.account)
 	if named && l.invitation {
@@ -203,7 +212,7 @@ func (s *Server) limitCredential(c *call) error {
 // limitUnknown counts a request with a credential that belongs to nobody against the budget of the client address. It
 // returns refusal, or RATE_LIMITED if the budget is used up.
 func (s *Server) limitUnknown(ctx context.Context, c *call, refusal error) error {
-	if err := s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.address(c)); err != nil {
+	if err := s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.address(c)...); err != nil {
 		return err
 	}
 	return refusal

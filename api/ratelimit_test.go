@@ -133,6 +133,28 @@ func TestReplicasShareTheLimit(t *testing.T) {
 	}
 }
 
+// All addresses of an IPv6 /48 have ten times the budget of an address. Refused requests do not count, and other
+// networks are not affected.
+func TestNetworksAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.strict()
+	try := func(address string) *response { return w.try(s, "nobody"+address+"@example.com", address) }
+	for i := range 10 {
+		address := fmt.Sprintf("2001:db8:0:%x::1", i)
+		w.exhaust(s, address)
+		try(address).refused(app.CodeRateLimited)
+	}
+	for address, want := range map[string]app.Code{
+		"2001:db8:0:a::1": app.CodeRateLimited,
+		"2001:db8:1::1":   app.CodeInvalidCredentials,
+		"203.0.113.7":     app.CodeInvalidCredentials,
+	} {
+		try(address).refused(want)
+	}
+	w.doOn(s, "GET", "/orders", "svc_live_sk_"+strings.Repeat("0f", 16), nil, from("2001:db8:0:b::1")).refused(app.CodeRateLimited)
+}
+
 // The budget of an address belongs to the client: trusted proxies name it, and an IPv6 network is one client.
 func TestClientOfTheBudget(t *testing.T) {
 	t.Parallel()

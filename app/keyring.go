@@ -5,6 +5,7 @@ import (
 	"crypto/aes"
 	"crypto/cipher"
 	"crypto/hkdf"
+	"crypto/hmac"
 	"crypto/rand"
 	"crypto/sha256"
 	"encoding/hex"
@@ -56,11 +57,12 @@ func expand(key Secret, purpose string, length int) []byte {
 	return b
 }
 
-// Sealer encrypts secrets that are stored in the database, with AES-256-GCM. A sealed secret is bound to its owner.
-type Sealer struct{ keys []DerivedKey }
+// Sealer encrypts secrets that are stored in the database, with AES-256-GCM. A sealed secret is bound to its owner. It
+// also hides texts behind MACs.
+type Sealer struct{ keys, macs []DerivedKey }
 
 // Sealer returns the sealer of the ring.
-func (k Keyring) Sealer() Sealer { return Sealer{k.Derive("seal")} }
+func (k Keyring) Sealer() Sealer { return Sealer{k.Derive("seal"), k.Derive("mac")} }
 
 // KeyIDLength is the length of the ID of a key, with which each sealed secret begins.
 const KeyIDLength = 8
@@ -72,6 +74,15 @@ func (s Sealer) KeyIDs() []string {
 		ids[i] = key.ID
 	}
 	return ids
+}
+
+// MAC returns a keyed hash, which hides the texts. It changes when the first key changes.
+func (s Sealer) MAC(texts ...string) []byte {
+	mac := hmac.New(sha256.New, s.macs[0].Bytes)
+	for _, text := range texts {
+		fmt.Fprintf(mac, "%d:%s", len(text), text)
+	}
+	return mac.Sum(nil)
 }
 
 // Seal encrypts a secret for owner, the id of its row. It cannot be opened for another owner. The result is the key's

@@ -1,6 +1,9 @@
 package app
 
-import "strings"
+import (
+	"slices"
+	"strings"
+)
 
 // JobMail is the kind of a job that sends a mail. Its subject is the mail's id.
 const JobMail JobKind = "mail"
@@ -24,13 +27,30 @@ const (
 // MailCustomerPasswordReset is the kind of a mail that resets the password of a customer.
 const MailCustomerPasswordReset MailKind = "customer_password_reset"
 
+// Budgets of mails in any hour (docs/behaviour.md#mails).
+const (
+	MailsPerAddress      = 20  // from one website to one address
+	MailsPerWebsite      = 500 // from one website
+	GuardMailsPerAddress = 10  // from one website to one address, of each kind in GuardMails
+)
+
+// GuardMails are the kinds of mails that guard an account or its webhooks. They do not count against the budgets of the
+// other mails, which somebody else can use up.
+var GuardMails = []MailKind{
+	MailPasswordReset, MailCustomerPasswordReset, MailCustomerEmailChange, MailCustomerEmailNotice,
+	MailWebhookWarning, MailWebhookDeactivated,
+}
+
+// Guards reports whether mails of a kind are in GuardMails.
+func (k MailKind) Guards() bool { return slices.Contains(GuardMails, k) }
+
 // MailStatus is the status of a mail.
 type MailStatus string
 
 const (
 	MailQueued   MailStatus = "queued"
 	MailSent     MailStatus = "sent"     // accepted by the mail server
-	MailObsolete MailStatus = "obsolete" // not sent, because its content no longer applies
+	MailObsolete MailStatus = "obsolete" // not sent, because its content no longer applies or a budget is used up
 	MailFailed   MailStatus = "failed"   // rejected permanently, or the retries are used up
 )
 

@@ -118,11 +118,12 @@ type mailRow struct {
 	Details    json.RawMessage
 	Secret     []byte
 	LeaseUntil time.Time
+	Claimed    bool // an earlier call claimed it
 }
 
 // ClaimMail claims a mail and returns it with its content. Until the lease expires, other calls return
-// CONFLICT. An ended mail has no content. A mail that has become obsolete ends in this call. It
-// returns NOT_FOUND for an unknown mail.
+// CONFLICT. An ended mail has no content. A mail that has become obsolete, and one for which a budget is
+// used up, ends in this call. It returns NOT_FOUND for an unknown mail.
 func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duration, store app.StoreID,
 	id app.MailID,
 ) (app.Mail, error) {
@@ -130,7 +131,7 @@ func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duratio
 	err := q.deadlines.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var row mailRow
 		err := tx.NewRaw(`SELECT kind, status, reason, subject, coalesce(recipient, '') AS recipient, details,
-				secret, lease_until
+				secret, lease_until, lease_until > created_at AS claimed
 			FROM mails WHERE store_id = ? AND id = ? FOR UPDATE`, store, id).Scan(ctx, &row)
 		if err != nil {
 			return err
@@ -153,6 +154,9 @@ func (q *Queue) ClaimMail(ctx context.Context, now time.Time, lease time.Duratio
 			err = loadOrderMail(ctx, tx, store, row, &mail)
 		default:
 			err = loadWebhookMail(ctx, tx, store, row, &mail)
+		}
+		if err == nil && mail.Status == app.MailQueued && !row.Claimed {
+			err = q.countMail(ctx, tx, store, &mail)
 		}
 		if err != nil {
 			return err

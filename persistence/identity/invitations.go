@@ -134,7 +134,7 @@ func countInvitations(ctx context.Context, tx bun.Tx, website app.WebsiteID, sto
 		count(string(store), app.InvitationsPerHour)
 	}
 	count(string(website), app.WebsiteInvitationsPerHour)
-	return takeRateLimits(ctx, tx.Tx, time.Hour, budgets...)
+	return pg.TakeRateLimits(ctx, tx.Tx, time.Hour, budgets...)
 }
 
 // insertInvitation writes an invitation to live stores and enqueues its mail. It replaces a pending

@@ -2,47 +2,15 @@ package identity
 
 import (
 	"context"
-	"database/sql"
 	"time"
 
-	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // Budget is a limit on the number of requests in any window of time.
-type Budget struct {
-	Key  []byte // identifies the budget; must not reveal personal data, for example a hash
-	Most int    // requests in a window, at least 1
-}
+type Budget = pg.Budget
 
-// TakeRateLimits counts a request against each of the budgets. If a budget is used up by requests of
-// the last window, it returns RATE_LIMITED with the time until all budgets have room, and counts the
-// request against none. The limits are exact by the database's clock, also for concurrent requests. To
-// avoid deadlocks, all callers pass the kinds of budgets in the same order.
+// TakeRateLimits is [pg.TakeRateLimits] with a connection for lookups.
 func (db *DB) TakeRateLimits(ctx context.Context, window time.Duration, budgets ...Budget) error {
-	return pg.Classify(takeRateLimits(ctx, db.lookups.System().DB, window, budgets...))
-}
-
-// queryer is a *sql.DB or a *sql.Tx. Arrays of bytes are arguments of the driver, not of bun.
-type queryer interface {
-	QueryRowContext(ctx context.Context, query string, args ...any) *sql.Row
-}
-
-// takeRateLimits is [DB.TakeRateLimits] in a transaction, which holds the locks of the budgets until its end.
-func takeRateLimits(ctx context.Context, tx queryer, window time.Duration, budgets ...Budget) error {
-	keys, most := make([][]byte, len(budgets)), make([]int, len(budgets))
-	for i, b := range budgets {
-		keys[i], most[i] = b.Key, b.Most
-	}
-	var wait sql.NullInt64
-	err := tx.QueryRowContext(ctx,
-		`SELECT ceil(extract(epoch FROM take_rate_limits($1, $2, $3 * interval '1 microsecond')) * 1000000)::bigint`,
-		keys, most, window.Microseconds()).Scan(&wait)
-	if err != nil {
-		return err
-	}
-	if wait.Valid {
-		return app.RateLimited(time.Duration(wait.Int64) * time.Microsecond)
-	}
-	return nil
+	return pg.Classify(pg.TakeRateLimits(ctx, db.lookups.System().DB, window, budgets...))
 }
