@@ -75,7 +75,8 @@ func TestLoginRoutesAreLimited(t *testing.T) {
 		}
 		if rt.Limit.cookieless && (rt.Cookie == "" || !rt.Limit.session) ||
 			rt.Limit.account != nil && !rt.Limit.address {
-			t.Errorf("%s %s: got limit %+v with cookie %q, want cookieless only with a session, account only with address",
+			t.Errorf("%s %s: got limit %+v with cookie %q, want cookieless only with a session, "+
+				"account only with address",
 				rt.Method, rt.Path, rt.Limit, rt.Cookie)
 		}
 	}
@@ -152,7 +153,8 @@ func TestNetworksAreLimited(t *testing.T) {
 	} {
 		try(address).refused(want)
 	}
-	w.doOn(s, "GET", "/orders", "svc_live_sk_"+strings.Repeat("0f", 16), nil, from("2001:db8:0:b::1")).refused(app.CodeRateLimited)
+	unknown := "svc_live_sk_" + strings.Repeat("0f", 16)
+	w.doOn(s, "GET", "/orders", unknown, nil, from("2001:db8:0:b::1")).refused(app.CodeRateLimited)
 }
 
 // The budget of an address belongs to the client: trusted proxies name it, and an IPv6 network is one client.

@@ -79,7 +79,8 @@ func (q *Queue) EnqueueInvitationMail(ctx context.Context, tx bun.Tx, now time.T
 		return nil
 	}
 	id, store := app.NewID[app.MailID](now), invitation.StoreIDs[0]
-	_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, queue, kind, subject, details, secret, lease_until, created_at)
+	_, err := tx.NewRaw(`INSERT INTO mails (id, store_id, queue, kind, subject, details, secret, lease_until,
+			created_at)
 		VALUES (?0, ?1, store_queue(?1), ?2, ?3, '{}', ?4, ?5, ?5)`,
 		id, store, app.MailInvitation, invitation.ID, q.sealer.Seal(token, string(id)), app.At(now).Time).Exec(ctx)
 	if err != nil {
