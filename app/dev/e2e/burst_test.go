@@ -7,7 +7,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -102,20 +101,7 @@ func TestBurst(t *testing.T) {
 		}
 	}
 	events := completed(t, id)
-	var types []string
-	for _, e := range events {
-		types = append(types, e.EventType.String())
-	}
-	want := []string{
-		"WorkflowExecutionStarted", "WorkflowTaskScheduled", "WorkflowTaskStarted", "WorkflowTaskCompleted",
-		"MarkerRecorded", "WorkflowExecutionCompleted",
-	}
-	if diff := cmp.Diff(want, types); diff != "" {
-		t.Errorf("event types of the history (-want +got):\n%s", diff)
-	}
-	if !events[0].GetWorkflowExecutionStartedEventAttributes().EagerExecutionAccepted {
-		t.Error("start: got not eager, want eager")
-	}
+	checkFastCourse(t, events)
 	for _, h := range hooks {
 		if n := len(h.all(t)); n != 1 {
 			t.Errorf("POSTs: got %d, want 1", n)
@@ -213,6 +199,22 @@ func TestKillDuringABurst(t *testing.T) {
 	}
 }
 
+// firstTimer returns the event that starts the first timer of a history and the beginning of its workflow task. Attempts
+// of that task can have timed out before.
+func firstTimer(t *testing.T, events []*history.HistoryEvent) (task, timer *history.HistoryEvent) {
+	t.Helper()
+	for _, event := range events {
+		switch event.EventType {
+		case enums.EVENT_TYPE_WORKFLOW_TASK_STARTED:
+			task = event
+		case enums.EVENT_TYPE_TIMER_STARTED:
+			return task, event
+		}
+	}
+	t.Fatalf("history: got no timer, want one: %s", events)
+	return nil, nil
+}
+
 // TestUpdateDuringTheStartDelay checks that a delivery still waits for its next attempt if an update makes the server
 // dispatch the first workflow task before the end of the start delay.
 func TestUpdateDuringTheStartDelay(t *testing.T) {
@@ -233,10 +235,7 @@ func TestUpdateDuringTheStartDelay(t *testing.T) {
 	_, err = restaurants[1].RetryDelivery(t.Context(), d.ID)
 	must(t, err)
 	events := completed(t, own)
-	task, timer := events[2], events[4]
-	if task.EventType != enums.EVENT_TYPE_WORKFLOW_TASK_STARTED || timer.EventType != enums.EVENT_TYPE_TIMER_STARTED {
-		t.Fatalf("history: got %s, then %s, want a first workflow task that starts a timer", task, timer)
-	}
+	task, timer := firstTimer(t, events)
 	due := task.EventTime.AsTime().Add(timer.GetTimerStartedEventAttributes().StartToFireTimeout.AsDuration())
 	if off := due.Sub(d.NextRetryAt).Abs(); off > 10*time.Millisecond { // rounding
 		t.Errorf("next attempt: got %s, want %s", due, d.NextRetryAt)

@@ -138,8 +138,8 @@ func runDocumented(t *testing.T, key string) string {
 	select {
 	case text := <-line:
 		return text
-	case <-time.After(90 * time.Second):
-		t.Fatal("the program of docs/integrate.md has received no event within 90 s")
+	case <-time.After(waitLimit):
+		t.Fatalf("the program of docs/integrate.md has received no event within %s", waitLimit)
 		return ""
 	}
 }

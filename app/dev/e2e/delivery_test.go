@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -51,21 +52,29 @@ func TestOrderIsDelivered(t *testing.T) {
 	checkFastLane(t, delivery)
 }
 
-// checkFastLane checks the history of a first attempt: it has six events and no round trip through a task queue,
-// because the start is eager and the attempt is a local activity.
+// checkFastLane checks the history of a first attempt, which contains no data of the order.
 func checkFastLane(t *testing.T, d comanda.Delivery) {
 	t.Helper()
-	var events []*history.HistoryEvent
-	eventually(t, "the workflow completes", func() error {
-		events = historyOf(t, d)
-		if len(events) == 0 || events[len(events)-1].EventType != enums.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED {
-			return errNotYet
+	events := completed(t, workflowOf(d))
+	checkFastCourse(t, events)
+	text := fmt.Sprint(events)
+	for _, private := range []string{"Ada", "Pizza", hookSecret, "127.0.0.1", "owner@"} {
+		if strings.Contains(text, private) {
+			t.Errorf("the history contains %q", private)
 		}
-		return nil
-	})
+	}
+}
+
+// checkFastCourse checks that a history of first attempts has six events and no round trip through a task queue, because
+// the start is eager and the attempts are local activities. On a slow machine, the only workflow task is repeated after a
+// timeout, or extended while an attempt runs.
+func checkFastCourse(t *testing.T, events []*history.HistoryEvent) {
+	t.Helper()
 	var types []string
 	for _, e := range events {
-		types = append(types, e.EventType.String())
+		if kind := e.EventType.String(); !slices.Contains(types, kind) && kind != "WorkflowTaskTimedOut" {
+			types = append(types, kind)
+		}
 	}
 	want := []string{
 		"WorkflowExecutionStarted", "WorkflowTaskScheduled", "WorkflowTaskStarted", "WorkflowTaskCompleted",
@@ -74,14 +83,17 @@ func checkFastLane(t *testing.T, d comanda.Delivery) {
 	if diff := cmp.Diff(want, types); diff != "" {
 		t.Errorf("event types of the history (-want +got):\n%s", diff)
 	}
+	markers := 0
+	for _, e := range events {
+		if e.EventType == enums.EVENT_TYPE_MARKER_RECORDED {
+			markers++
+		}
+	}
+	if markers != 1 {
+		t.Errorf("markers of the history: got %d, want 1", markers)
+	}
 	if !events[0].GetWorkflowExecutionStartedEventAttributes().EagerExecutionAccepted {
 		t.Error("start: got not eager, want eager")
-	}
-	text := fmt.Sprint(events)
-	for _, private := range []string{"Ada", "Pizza", hookSecret, "127.0.0.1", "owner@"} {
-		if strings.Contains(text, private) {
-			t.Errorf("the history contains %q", private)
-		}
 	}
 }
 

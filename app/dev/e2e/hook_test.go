@@ -144,8 +144,8 @@ func (h *hook) await(t *testing.T) int {
 	select {
 	case n := <-h.arrived:
 		return n
-	case <-time.After(90 * time.Second):
-		t.Fatal("requests within 90 s: got none, want one")
+	case <-time.After(waitLimit):
+		t.Fatalf("requests within %s: got none, want one", waitLimit)
 		return 0
 	}
 }
