@@ -78,6 +78,8 @@ export default tseslint.config(
     languageOptions: {
       globals: Object.fromEntries(
         [
+          "AbortController",
+          "AbortSignal",
           "EventTarget",
           "URL",
           "addEventListener",

@@ -1,7 +1,7 @@
 // Tests the package @comanda/client of api/client/typescript against the service, in Node and in Chromium.
 import assert from "node:assert/strict";
 import { Buffer } from "node:buffer";
-import { execFileSync, spawn } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { fileURLToPath } from "node:url";
@@ -17,8 +17,15 @@ const skip = !installed && !process.env.CI && "npm ci was not run in api/client/
 const secret = "a secret of more than 32 characters";
 
 /** Runs the compiler of the package. */
-const compile = (...args) =>
-  execFileSync(process.execPath, ["node_modules/typescript/bin/tsc", ...args], { cwd: directory, stdio: "inherit" });
+function compile(...args) {
+  const options = { cwd: directory, encoding: "utf8", timeout: 120_000 };
+  const { status, stdout, stderr, error } = spawnSync(
+    process.execPath,
+    ["node_modules/typescript/bin/tsc", ...args],
+    options,
+  );
+  assert.equal(status, 0, `${error ?? "tsc"}: ${stdout}${stderr}`);
+}
 
 /** Listens on a free port and returns it. */
 const listen = (server) =>

@@ -36,10 +36,32 @@ export const ranks = { STAFF: 1, MANAGER: 2, ADMIN: 3, OWNER: 4 };
 export const userOf = (role) =>
   world.users.find((user) => user.role === role && user.storeIds.includes(world.stores[0].storeId));
 
+// Chromium regards the last list of features, so this one repeats the features of Playwright's that concern pages.
+const disabledFeatures = [
+  "AvoidUnnecessaryBeforeUnloadCheckSync",
+  "DestroyProfileOnBrowserClose",
+  "HttpsUpgrades",
+  "HttpsFirstBalancedModeAutoEnable",
+  "LensOverlay",
+  "MediaRouter",
+  "PaintHolding",
+  "ThirdPartyStoragePartitioning",
+  "AvoidCorsURLLoaderRestartOnRedirect",
+  "OptimizationHints",
+  "NetworkTimeServiceQuerying",
+  "AimEnabled",
+  "PreconnectToSearch",
+  // The address bar's popups are pages with a renderer each, for every window. They take more than half of the time.
+  "WebUIOmniboxPopup",
+  "WebUIOmniboxAimPopup",
+  "WebUIOmniboxFullPopup",
+];
+
 export const launch = () =>
   chromium.launch({
     executablePath: world.chromium,
     args: [
+      `--disable-features=${disabledFeatures}`,
       "--no-sandbox",
       "--disable-gpu",
       "--disable-quic",
@@ -50,26 +72,57 @@ export const launch = () =>
     ],
   });
 
+/** The time that a step may take, in milliseconds. */
+const stepLimit = 60_000;
+
+/** Bounds a step without a timeout of Playwright: rejects with its name if it takes too long. */
+async function bounded(name, step) {
+  const done = new AbortController();
+  const late = setTimeout(stepLimit, null, { signal: done.signal }).then(() => {
+    throw new Error(`timeout after ${stepLimit / 1000} seconds: ${name}`);
+  });
+  late.catch(() => {}); // the step has ended first
+  try {
+    return await Promise.race([step, late]);
+  } finally {
+    done.abort();
+  }
+}
+
+/** Bounds the calls of methods that have no timeout of Playwright. */
+function bound(object, ...methods) {
+  for (const method of methods) {
+    const call = object[method].bind(object);
+    object[method] = (...args) => bounded(`${method} ${String(args[0] ?? "")}`.slice(0, 200), call(...args));
+  }
+}
+
 /**
  * Opens a separate browser context. `faults` records console errors, dialogs and violations of the
  * Content-Security-Policy, which no page may cause. `refreshes` has the requests for tokens that have not ended.
  */
 export async function visitor(browser, options = {}) {
-  const context = await browser.newContext({
-    ignoreHTTPSErrors: true,
-    baseURL: world.api,
-    locale: "en-US",
-    timezoneId: "UTC",
-    reducedMotion: "reduce",
-    ...options,
-  });
-  context.setDefaultTimeout(60_000);
+  const context = await bounded(
+    "newContext",
+    browser.newContext({
+      ignoreHTTPSErrors: true,
+      baseURL: world.api,
+      locale: "en-US",
+      timezoneId: "UTC",
+      reducedMotion: "reduce",
+      ...options,
+    }),
+  );
+  context.setDefaultTimeout(stepLimit);
   const faults = [];
   const refreshes = new Set();
   await context.exposeFunction("hacked", () => void faults.push("an injected script has run"));
   context.on("request", (request) => request.url().endsWith("/auth/refresh") && refreshes.add(request));
   for (const end of ["requestfinished", "requestfailed"]) context.on(end, (request) => refreshes.delete(request));
+  bound(context, "newPage", "close", "unrouteAll");
   context.on("page", (page) => {
+    bound(page, "evaluate", "close", "screenshot", "unrouteAll");
+    bound(page.keyboard, "press", "type", "insertText");
     page.on("pageerror", (error) => faults.push(`error: ${error.message}`));
     page.on("dialog", (dialog) => faults.push(`dialog: ${dialog.message()}`) && dialog.dismiss());
     page.on("console", (message) => {
@@ -192,6 +245,7 @@ async function connect(user, storeId) {
       method,
       headers: { "Content-Type": "application/json", ...headers },
       body: body && JSON.stringify(body),
+      signal: AbortSignal.timeout(stepLimit),
     });
     const result = response.status === 204 ? {} : await response.json();
     if (!response.ok) throw new Error(`${method} ${path}: ${response.status} ${JSON.stringify(result.error)}`);
@@ -247,10 +301,10 @@ export function american(text) {
 
 /** Calls probe until it returns a truthy value, and returns that value. */
 export async function until(description, probe) {
-  for (const end = Date.now() + 60_000; ; await setTimeout(100)) {
-    const value = await probe();
+  for (const end = Date.now() + stepLimit; ; await setTimeout(100)) {
+    const value = await bounded(description, probe());
     if (value) return value;
-    assert.ok(Date.now() < end, `timeout after 60 seconds: ${description}`);
+    assert.ok(Date.now() < end, `timeout after ${stepLimit / 1000} seconds: ${description}`);
   }
 }
 
@@ -269,7 +323,7 @@ export async function pressUntil(page, key, locator) {
 /** Fails if axe finds a serious or critical violation. Checks all rules unless `rules` is given. */
 export async function accessible(page, name, rules) {
   const axe = new AxeBuilder({ page }).setLegacyMode(true).options({ resultTypes: ["violations"] });
-  const { violations } = await (rules ? axe.withRules(rules) : axe).analyze();
+  const { violations } = await bounded(`axe on ${name}`, (rules ? axe.withRules(rules) : axe).analyze());
   const serious = violations.filter(({ impact }) => impact === "serious" || impact === "critical");
   assert.deepEqual(
     serious.map(({ id, nodes }) => `${id}: ${nodes.map((node) => node.html).join(" ")}`),

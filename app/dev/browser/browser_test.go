@@ -31,7 +31,11 @@ import (
 
 var screenshots = flag.String("screenshots", "", "write screenshots of all pages to `DIR`")
 
-const dashboard = "../../../api/dashboard"
+const (
+	dashboard = "../../../api/dashboard"
+	// scriptLimit bounds the run of one script, whose tests have shorter limits.
+	scriptLimit = 8 * time.Minute
+)
 
 // World is the input of the scripts.
 type World struct {
@@ -64,7 +68,7 @@ func TestDashboard(t *testing.T) {
 	for _, script := range scripts {
 		name := filepath.Base(script)
 		t.Run(strings.TrimSuffix(name, ".test.mjs"), func(t *testing.T) {
-			run := w.node(t, "--test", "--test-reporter=spec", "--test-timeout=600000", filepath.Join("e2e", name))
+			run := w.node(t, "--test", "--test-reporter=spec", "--test-timeout=240000", filepath.Join("e2e", name))
 			out, err := run.CombinedOutput()
 			t.Logf("%s", out)
 			if err != nil {
@@ -95,7 +99,10 @@ func (w *world) node(t testing.TB, args ...string) *exec.Cmd {
 	text, err := json.Marshal(w.World)
 	must(t, err)
 	must(t, os.WriteFile(input, text, 0o600))
-	run := exec.CommandContext(t.Context(), w.nodePath, args...)
+	ctx, cancel := context.WithTimeout(t.Context(), scriptLimit)
+	t.Cleanup(cancel)
+	run := exec.CommandContext(ctx, w.nodePath, args...)
+	run.WaitDelay = 10 * time.Second // a browser of a killed script keeps its output open
 	run.Dir = dashboard
 	run.Env = append(os.Environ(), "COMANDA_WORLD="+input, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
 	return run
