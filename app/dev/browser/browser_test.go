@@ -145,10 +145,10 @@ func start(t testing.TB) *world {
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // a first build of Temporal takes minutes
 	defer cancel()
-	dir := t.TempDir()
+	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-browser-*")
+	must(t, err)
+	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
-	must(t, os.Chmod(filepath.Dir(dir), 0o755))
-	var err error
 	w.programs, err = harness.Build(ctx, dir)
 	must(t, err)
 	if w.infra, err = w.programs.StartInfra(ctx, filepath.Join(dir, "data")); err != nil {

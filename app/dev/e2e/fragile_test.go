@@ -38,7 +38,7 @@ type fragileWorld struct {
 // newFragileWorld gives a test a world that it does not share. No part runs before revive.
 func newFragileWorld(t *testing.T) *fragileWorld {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "comanda-chaos-*")
+	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-chaos-*")
 	must(t, err)
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
 	f := &fragileWorld{t: t, settings: map[string]string{}, dir: dir, port: freePorts(t, 13)}

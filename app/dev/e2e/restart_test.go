@@ -13,6 +13,7 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
 // TestStartAfterKill kills dev while a process of PostgreSQL cannot end, so that PostgreSQL runs for five more seconds
@@ -22,7 +23,7 @@ func TestStartAfterKill(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("only on Linux does PostgreSQL end when dev is killed")
 	}
-	dir, err := os.MkdirTemp("", "comanda-restart-*")
+	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-restart-*")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user

@@ -59,7 +59,7 @@ func TestMain(m *testing.M) {
 
 func run(m *testing.M) int {
 	var err error
-	if fixture.dir, err = os.MkdirTemp("", "comanda-e2e-*"); err != nil {
+	if fixture.dir, err = os.MkdirTemp(localpg.TempDir(), "comanda-e2e-*"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
 		return 1
 	}

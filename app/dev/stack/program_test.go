@@ -43,7 +43,7 @@ func (b *buffer) String() string {
 // dataDirectory returns a directory that every user can enter, because PostgreSQL may run as another user.
 func dataDirectory(t *testing.T) string {
 	t.Helper()
-	dir, err := os.MkdirTemp("", "comanda-dev-test-*")
+	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-dev-test-*")
 	if err != nil {
 		t.Fatal(err)
 	}
