@@ -199,8 +199,8 @@ func TestKillDuringABurst(t *testing.T) {
 	}
 }
 
-// firstTimer returns the event that starts the first timer of a history and the beginning of its workflow task. Attempts
-// of that task can have timed out before.
+// firstTimer returns the event that starts the first timer of a history and the beginning of its workflow task. Other
+// attempts of that task can have timed out before.
 func firstTimer(t *testing.T, events []*history.HistoryEvent) (task, timer *history.HistoryEvent) {
 	t.Helper()
 	for _, event := range events {

@@ -32,9 +32,11 @@ func TestGoClient(t *testing.T) {
 	for range 2 { // the second refresh needs the refresh token of the first
 		must(t, client.Refresh(t.Context()))
 	}
-	key, err := client.CreateAPIKey(t.Context(), comanda.CreateAPIKeyRequest{Name: "integration", Scopes: []comanda.Scope{
-		comanda.ScopeReadProducts, comanda.ScopeWriteOrders, comanda.ScopeWebhooksManage,
-	}})
+	key, err := client.CreateAPIKey(t.Context(), comanda.CreateAPIKeyRequest{
+		Name: "integration", Scopes: []comanda.Scope{
+			comanda.ScopeReadProducts, comanda.ScopeWriteOrders, comanda.ScopeWebhooksManage,
+		},
+	})
 	must(t, err)
 
 	paid := runDocumented(t, key.Key)

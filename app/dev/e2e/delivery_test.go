@@ -65,9 +65,9 @@ func checkFastLane(t *testing.T, d comanda.Delivery) {
 	}
 }
 
-// checkFastCourse checks that a history of first attempts has six events and no round trip through a task queue, because
-// the start is eager and the attempts are local activities. On a slow machine, the only workflow task is repeated after a
-// timeout, or extended while an attempt runs.
+// checkFastCourse checks that a history of first attempts has six events and no round trip through a task queue,
+// because the start is eager and the attempts are local activities. On a slow machine, the only workflow task is
+// repeated after a timeout, or extended while an attempt runs.
 func checkFastCourse(t *testing.T, events []*history.HistoryEvent) {
 	t.Helper()
 	var types []string

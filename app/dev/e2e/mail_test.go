@@ -147,8 +147,8 @@ func mailHistory(t *testing.T, id app.MailID) (events []*history.HistoryEvent) {
 	t.Helper()
 	eventually(t, "the workflow ends", func() error {
 		events = nil
-		iterator := worldOf(t).temporal.GetWorkflowHistory(t.Context(), workflows.JobWorkflowID(app.JobMail, string(id)), "",
-			false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		iterator := worldOf(t).temporal.GetWorkflowHistory(t.Context(),
+			workflows.JobWorkflowID(app.JobMail, string(id)), "", false, enums.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
 		for iterator.HasNext() {
 			event, err := iterator.Next()
 			must(t, err)

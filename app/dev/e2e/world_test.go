@@ -263,12 +263,12 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// waitLimit bounds the wait for one condition. It is longer than a repetition of the slowest activity: a killed worker can
-// take the activity that sends a mail with it, which times out after a minute and is repeated 40 s later.
+// waitLimit bounds the wait for one condition. It is longer than a repetition of the slowest activity: a killed worker
+// can take the activity that sends a mail with it, which times out after a minute and is repeated 40 s later.
 const waitLimit = 4 * time.Minute
 
-// eventually calls try until it returns no error. After waitLimit, or ten minutes with -long, it fails the test with the
-// last error.
+// eventually calls try until it returns no error. After waitLimit, or ten minutes with -long, it fails the test with
+// the last error.
 func eventually(t *testing.T, what string, try func() error) {
 	t.Helper()
 	timeout := waitLimit
