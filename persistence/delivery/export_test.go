@@ -155,8 +155,8 @@ func ErasingStatements(before time.Time) map[string][]any {
 		eraseBodiesOf:    {[]string{"evt_1", "evt_2"}, before},
 	}
 	for _, statement := range []string{
-		eraseDeliveries, eraseEvents, eraseReplays, eraseSessions, eraseCustomerSessions, eraseInvitations, eraseMails,
-		eraseIdempotencyKeys, erasePlatformKeys,
+		eraseDeliveries, eraseEvents, eraseReplayItems, eraseReplays, eraseSessions, eraseCustomerSessions,
+		eraseInvitations, eraseMails, eraseIdempotencyKeys, erasePlatformKeys,
 	} {
 		statements[statement] = []any{"", before}
 	}

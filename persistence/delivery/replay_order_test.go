@@ -61,7 +61,7 @@ func TestListOfEndedBulkReplayIsRemoved(t *testing.T) {
 	must(t, err)
 	change(t, db, "UPDATE subscriptions SET deleted_at = now()")
 	limits := app.DefaultReplayLimits()
-	limits.Step = 3
+	limits.List = 3
 	for _, replay := range []app.BulkReplay{cancelled, deleted} {
 		for i, want := range []int{2, 0} {
 			got, err := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, limits)
@@ -72,6 +72,38 @@ func TestListOfEndedBulkReplayIsRemoved(t *testing.T) {
 					want)
 			}
 		}
+	}
+}
+
+// The rest of the list of an ended bulk replay, whose job was terminated, is erased long before the bulk replay, in
+// batches. The list of a running one stays.
+func TestListOfEndedBulkReplayIsErased(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store, s := r.Stores[0], r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	var replays []app.BulkReplay
+	const n = 1001 // two batches and one that is not full
+	for range 3 {
+		replay := createReplay(t, db, store, allOf(s))
+		replays = append(replays, replay)
+		change(t, db, `INSERT INTO replay_items (replay_id, store_id, position, id)
+			SELECT $1, $2, n, 'dlv_' || n FROM generate_series(1, $3) n`, replay.ID, store, n)
+	}
+	for _, i := range []int{0, 2} {
+		_, err := db.CancelBulkReplay(t.Context(), later, store, replays[i].ID, "enough")
+		must(t, err)
+	}
+	_, few := erase(t, db, later) // no bulk replay has ended before
+	_, many := erase(t, db, later.Add(time.Minute))
+	for i, want := range []int{0, n, 0} {
+		if left := count(t, db, "SELECT count(*) FROM replay_items WHERE replay_id = $1", replays[i].ID); left != want {
+			t.Errorf("list of bulk replay %d: %d rows are left, want %d", i, left, want)
+		}
+	}
+	// Each ended list takes two batches more.
+	if many != few+4 {
+		t.Errorf("%d and %d transactions, want 4 more", few, many)
 	}
 }
 

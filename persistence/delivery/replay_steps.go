@@ -46,7 +46,7 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 			}
 		}
 		if row.Status != app.ReplayRunning {
-			rest, err = row.removeItems(ctx, tx, limits.Step)
+			rest, err = row.removeItems(ctx, tx, limits.List)
 		}
 		return err
 	})

@@ -18,6 +18,10 @@ func (q *Queue) Erase(ctx context.Context, now time.Time, retention app.Retentio
 	if err := q.eraseBodies(ctx, now.Add(-retention.Bodies), beat, &erased.Bodies); err != nil {
 		return erased, err
 	}
+	var items int64 // not counted: they are part of their bulk replays
+	if err := q.eraseRows(ctx, eraseReplayItems, now, beat, &items); err != nil {
+		return erased, err
+	}
 	log := now.Add(-retention.Log)
 	for _, step := range []struct {
 		statement string
@@ -168,6 +172,20 @@ var (
 			SELECT store_id, max(position), 0, 0, max(position) FROM place GROUP BY store_id ORDER BY store_id
 			ON CONFLICT (store_id) DO UPDATE SET erased = greatest(h.erased, excluded.erased)
 		)`)
+	// Erases the rest of the lists of ended bulk replays, whose job removes it unless it is terminated. Deleting a bulk
+	// replay deletes no long list then. A batch belongs to one bulk replay; its id is repeated until few rows are left.
+	eraseReplayItems = fmt.Sprintf(`
+		WITH listed AS MATERIALIZED (
+			SELECT replay_id AS id FROM replay_items WHERE replay_id > $1 ORDER BY replay_id LIMIT 1
+		), batch AS MATERIALIZED (
+			SELECT i.ctid AS place
+			FROM listed JOIN replays r ON r.id = listed.id AND r.ended_at < $2 JOIN replay_items i ON i.replay_id = r.id
+			LIMIT %[1]d FOR UPDATE OF i SKIP LOCKED
+		), deleted AS (
+			DELETE FROM replay_items i USING batch WHERE i.ctid = batch.place RETURNING 1
+		)
+		SELECT CASE n WHEN %[1]d THEN $1 ELSE coalesce((SELECT id FROM listed), '') END, EXISTS (SELECT FROM listed), n
+		FROM (SELECT count(*) AS n FROM deleted) rows`, eraseBatch)
 	eraseReplays          = erasing("replays", "created_at", "ended_at < $2", "", "")
 	eraseSessions         = erasing("sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")
 	eraseCustomerSessions = erasing("customer_sessions", "created_at", "least(ended_at, expires_at) < $2", "", "")
@@ -223,6 +241,7 @@ func erasing(table, created, expired, further, with string) string {
 		), deleted AS (
 			DELETE FROM %[1]s t USING batch WHERE t.ctid = batch.place AND batch.expired %[4]s RETURNING t.id
 		)%[5]s
-		SELECT coalesce(max(id), ''), count(*) = %[6]d AND max(created) < $2, (SELECT count(*) FROM deleted) FROM batch`,
+		SELECT coalesce(max(id), ''), count(*) = %[6]d AND max(created) < $2, (SELECT count(*) FROM deleted)
+		FROM batch`,
 		table, created, expired, further, with, eraseBatch)
 }
