@@ -21,7 +21,11 @@ type JobStore interface {
 	Erase(ctx context.Context, now time.Time, retention app.Retention, beat func()) (app.Erased, error)
 }
 
-// Jobs contains the activities of jobs. Each is one transaction and can be repeated.
+// replaySteps is the maximum number of steps of a bulk replay in one execution of its activity. A transaction with all
+// of their deliveries would lock the turns of as many resources, for which dispatch and records of other websites wait.
+const replaySteps = 5
+
+// Jobs contains the activities of jobs. They can be repeated.
 type Jobs struct {
 	store     JobStore
 	retention app.Retention
@@ -54,7 +58,20 @@ type ReplayInput struct {
 
 // ContinueReplay queues the next deliveries of a bulk replay.
 func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplayStep, error) {
-	return j.store.ContinueBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.DefaultReplayLimits())
+	var last app.ReplayStep
+	for range replaySteps {
+		step, err := j.store.ContinueBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.DefaultReplayLimits())
+		if err != nil {
+			return step, err
+		}
+		queued := step.Replayed+step.Skipped > last.Replayed+last.Skipped
+		more := queued && step.Moved && step.Status == app.ReplayRunning
+		step.Moved = step.Moved || last.Moved
+		if last = step; !more {
+			break
+		}
+	}
+	return last, nil
 }
 
 // CancelReplay records that the workflow of a bulk replay was cancelled, and removes the rest of its list. It does not

@@ -92,9 +92,10 @@ type ReplayLimits struct {
 	Waiting int
 	// Unfinished is the maximum number of deliveries that are queued, held back, pending or retrying.
 	Unfinished int
-	// List is the maximum number of deliveries, or events, that a step reads into the list of the bulk replay.
+	// List is the maximum number of deliveries, or events, that a step reads into the list of the bulk replay, or
+	// removes from the list of one that has ended.
 	List int
-	// Step is the maximum number of deliveries of the list that a step queues or removes.
+	// Step is the maximum number of deliveries of the list that a step queues.
 	Step int
 }
 
@@ -107,8 +108,8 @@ func DefaultReplayLimits() ReplayLimits {
 		// A resource whose delivery is retried for hours blocks only its own line: the other resources of the list are
 		// behind at most this number of rows. Each step counts them.
 		Unfinished: 10_000,
-		// About 100 ms of one connection per second.
-		List: 5_000, Step: 1_000,
+		// Listing takes about 50 ms and locks nothing. Queueing takes 20 ms, and locks the turns of the resources.
+		List: 5_000, Step: 200,
 	}
 }
 

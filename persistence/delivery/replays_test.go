@@ -53,7 +53,7 @@ func step(t *testing.T, db *persistencetest.Database, store app.StoreID, id app.
 // waiting returns limits of which tests reach only the number of deliveries that wait for their first attempt.
 func waiting(limit int) app.ReplayLimits {
 	limits := app.DefaultReplayLimits()
-	limits.Waiting = limit
+	limits.Waiting, limits.Step = limit, 1_000
 	return limits
 }
 

@@ -1,0 +1,59 @@
+package activities
+
+import (
+	"context"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// replaying is a store with a bulk replay whose steps are given.
+type replaying struct {
+	JobStore
+
+	steps []app.ReplayStep
+	made  int
+}
+
+func (r *replaying) ContinueBulkReplay(
+	context.Context, time.Time, app.StoreID, app.ReplayID, app.ReplayLimits,
+) (app.ReplayStep, error) {
+	r.made++
+	return r.steps[r.made-1], nil
+}
+
+// An execution makes a bounded number of steps, and none after one that queues nothing.
+func TestContinueReplay(t *testing.T) {
+	t.Parallel()
+	running := func(replayed int64) app.ReplayStep {
+		return app.ReplayStep{Status: app.ReplayRunning, Moved: true, Replayed: replayed}
+	}
+	waits := app.ReplayStep{Status: app.ReplayRunning, Replayed: 200}
+	ended := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Replayed: 300}
+	for name, test := range map[string]struct {
+		steps []app.ReplayStep
+		made  int
+		want  app.ReplayStep
+	}{
+		"many": {
+			[]app.ReplayStep{running(200), running(400), running(600), running(800), running(1000), running(1200)},
+			5, running(1000),
+		},
+		"lists":                {[]app.ReplayStep{running(0), running(0)}, 1, running(0)},
+		"waits from the start": {[]app.ReplayStep{waits}, 1, waits},
+		"completed":            {[]app.ReplayStep{running(200), ended, ended}, 2, ended},
+		"waits":                {[]app.ReplayStep{running(200), waits}, 2, running(200)},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			store := &replaying{steps: test.steps}
+			got, err := NewJobs(store, app.Retention{}, time.Now).ContinueReplay(t.Context(), ReplayInput{})
+			if diff := cmp.Diff(test.want, got); diff != "" || err != nil || store.made != test.made {
+				t.Errorf("%d steps, %v, want %d steps (-want +got):\n%s", store.made, err, test.made, diff)
+			}
+		})
+	}
+}
