@@ -28,7 +28,8 @@ func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dis
 	var last sql.NullString
 	var next dispatchTurn
 	turn := q.dispatches.current()
-	known := decisionsAsColumns(q.filters.ready(now, turn.queue, limit))
+	ready, moreReady := q.filters.ready(now, turn.queue, limit)
+	known := decisionsAsColumns(ready)
 	var queues []string
 	var open decisionColumns
 	err := q.dispatch.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time, turn.queue,
@@ -44,6 +45,7 @@ func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dis
 		next.queue = last.String
 		q.dispatches.advance(next)
 	}
+	d.More = d.More || moreReady
 	q.events.Add(stores...)
 	if err := q.startFilters(ctx, now, queues, open.decisions()); err != nil {
 		return d, err

@@ -246,6 +246,12 @@ func (q *Queue) RecordAttempts(ctx context.Context, records []app.MadeAttempt) (
 // FilterTurns returns the turns of websites that evaluate filters.
 func (q *Queue) FilterTurns() *filter.Turns { return &q.filters.turns }
 
+// OnFiltersReady sets the function that is called after an evaluation of filters.
+func (q *Queue) OnFiltersReady(wake func()) { q.filters.onReady(wake) }
+
+// AwaitFilters waits until no filters are being evaluated.
+func (q *Queue) AwaitFilters() { q.filters.group.Wait() }
+
 // Programs are compiled filters.
 type Programs struct{ programs }
 

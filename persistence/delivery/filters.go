@@ -110,24 +110,35 @@ func (f *filters) onReady(wake func()) {
 	f.wake = wake
 }
 
-// ready returns about limit decisions. It begins with the queue after last, like the dispatch does.
-func (f *filters) ready(now time.Time, last string, limit int) (all []decision) {
+// ready returns about limit decisions, and whether more are ready. Decisions that no dispatch has received come first:
+// most others are about dispatched events. Then it begins with the queue after last, like the dispatch does.
+func (f *filters) ready(now time.Time, last string, limit int) (all []decision, more bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	maps.DeleteFunc(f.queues, func(_ string, d *decisions) bool { return d.passed && now.Sub(d.at) > decisionAge })
 	queues := slices.SortedFunc(maps.Keys(f.queues), func(a, b string) int {
-		if (a > last) != (b > last) {
+		switch {
+		case f.queues[a].passed != f.queues[b].passed:
+			if f.queues[b].passed {
+				return -1
+			}
+			return 1
+		case (a > last) != (b > last):
 			return cmp.Compare(b, a)
 		}
 		return cmp.Compare(a, b)
 	})
 	for _, queue := range queues {
-		if d := f.queues[queue]; d.ready && len(all) < limit {
+		switch d := f.queues[queue]; {
+		case !d.ready:
+		case len(all) < limit:
 			all = append(all, d.made...)
 			d.passed = true
+		case !d.passed:
+			more = true
 		}
 	}
-	return all
+	return all, more
 }
 
 // undecided are events of a queue and the subscriptions whose filters are not decided.

@@ -142,7 +142,8 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
     ON CONFLICT (event_id, subscription_id) DO NOTHING
     RETURNING 1
 ), evaluate AS MATERIALIZED (
-    SELECT s.queue, f.event_id, f.subscription_id, f.version FROM filtered f JOIN sized s USING (store_id, number)
+    SELECT s.queue, store_id, f.event_id, f.subscription_id, f.version
+    FROM filtered f JOIN sized s USING (store_id, number)
     WHERE f.matches IS NULL AND s.fits ORDER BY f.number, f.subscription_id
 ), visited AS MATERIALIZED (
     -- The next dispatch starts after the last queue, or after the queue that took the last store.
@@ -154,7 +155,8 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
 )
 SELECT (SELECT count(*) FROM event), (SELECT count(*) FROM delivery),
     (SELECT max(n) FROM turn) = $4 OR (SELECT max(n) FROM tried) < (SELECT count(*) FROM store)
-        OR EXISTS (SELECT FROM store WHERE cut) OR EXISTS (SELECT FROM sized WHERE NOT fits AND is_decided),
+        OR EXISTS (SELECT FROM store WHERE cut) OR EXISTS (SELECT FROM sized s WHERE NOT s.fits
+            AND (s.is_decided OR NOT EXISTS (SELECT FROM evaluate e WHERE e.store_id = s.store_id))),
     ARRAY(SELECT store_id FROM head),
     (SELECT queue FROM visited ORDER BY place DESC LIMIT 1),
     ARRAY(SELECT queue FROM visited ORDER BY queue),
