@@ -82,6 +82,9 @@ type BurstOther struct {
 	Reason     string         `json:"reason,omitempty"`
 }
 
+// maxWakeDelay limits the time after the start of a burst at which workflows wake up that make no second attempt.
+const maxWakeDelay = 5 * time.Minute
+
 // firstAttempt is the number of all attempts in a burst.
 const firstAttempt = 1
 
@@ -309,12 +312,13 @@ func (r *burstRun) await(ctx context.Context) (BurstResult, error) {
 
 // leave starts the workflow of a delivery whose attempt takes long. Its first attempt is due after the time limit of
 // the running attempt, so that it finds the record. If there is no record, this process has died, and the workflow
-// makes the attempt. These workflows wake up one after the other, because a receiver that begins to hang causes
-// hundreds of them, and nothing waits for them.
+// makes the attempt. These workflows wake up one after the other until their second attempts are due, because a
+// receiver that begins to hang causes hundreds of them.
 func (r *burstRun) leave(ctx context.Context, place int) {
 	r.left[place].Store(true)
 	claim := r.claim(place)
-	due := r.wakes.reserve(claim.Queue, claim.SubscriptionID, r.began.Add(r.deliveries.policy.AttemptLimit()))
+	earliest := r.began.Add(r.deliveries.policy.AttemptLimit())
+	due := r.wakes.reserve(claim.Queue, claim.SubscriptionID, earliest, r.latestWake())
 	claim.NextRetryAt, claim.Quick = &due, true
 	r.running.Go(func() {
 		r.settled <- settled{
@@ -322,6 +326,15 @@ func (r *burstRun) leave(ctx context.Context, place int) {
 			err: r.startDelivery(ctx, claim),
 		}
 	})
+}
+
+// latestWake returns the time at which the second attempt is due if the first one times out. Without a second attempt,
+// nothing waits for the workflow.
+func (r *burstRun) latestWake() time.Time {
+	if r.in.RetryIn == 0 {
+		return r.began.Add(maxWakeDelay)
+	}
+	return r.began.Add(r.deliveries.policy.Timeout + r.in.RetryIn)
 }
 
 // result returns the result of the burst. It returns an error if any delivery could not be handled.

@@ -361,12 +361,27 @@ func TestFlightRecoversPanic(t *testing.T) {
 	}
 }
 
-// The workflows of deliveries that leave a burst wake up one after the other.
+// The workflows of deliveries that leave a burst wake up one after the other, but not after their second attempts are
+// due.
 func TestLeavingDeliveriesAreSpread(t *testing.T) {
 	t.Parallel()
+	for name, test := range map[string]struct {
+		retryIn time.Duration
+		last    int // of the places of wakes
+	}{
+		"a late second attempt":   {time.Minute, 31},
+		"no second attempt":       {0, 31},
+		"an early second attempt": {5*time.Second + 500*time.Millisecond, 10},
+	} {
+		t.Run(name, func(t *testing.T) { testLeavingDeliveries(t, test.retryIn, test.last) })
+	}
+}
+
+func testLeavingDeliveries(t *testing.T, retryIn time.Duration, last int) {
 	const n = 32
 	held := newArrivals()
 	c := newCrowd(t, n, held.handle)
+	c.in.RetryIn = retryIn
 	for i := range n {
 		id := c.in.Deliveries[i].DeliveryID
 		c.in.Deliveries[i].SubscriptionID = "whk_1"
@@ -385,10 +400,13 @@ func TestLeavingDeliveriesAreSpread(t *testing.T) {
 	for _, claim := range c.starts.claims {
 		wakes[claim.NextRetryAt.Sub(eventAt.Add(time.Second+c.deliveries.policy.AttemptLimit()))] = true
 	}
-	for i := range n {
+	for i := range last + 1 {
 		if at := time.Duration(i) * c.policy.WakeEvery; !wakes[at] {
 			t.Errorf("no workflow wakes %s after the first one", at)
 		}
+	}
+	if len(wakes) != last+1 {
+		t.Errorf("times at which workflows wake: got %d, want %d", len(wakes), last+1)
 	}
 	close(held.release)
 	if err := c.Wait(t.Context()); err != nil {

@@ -23,9 +23,10 @@ func newWakes(every time.Duration) *wakes {
 	return &wakes{every: every, next: map[string]map[app.SubscriptionID]time.Time{}}
 }
 
-// reserve returns the time at which a workflow wakes, earliest or later. Websites share the rate equally, and so do the
-// subscriptions of a website. The first workflow of a subscription wakes at earliest.
-func (w *wakes) reserve(queue string, subscription app.SubscriptionID, earliest time.Time) time.Time {
+// reserve returns the time at which a workflow wakes, from earliest to latest. Websites share the rate equally, and so
+// do the subscriptions of a website. The first workflow of a subscription wakes at earliest. If all times until latest
+// are reserved, they are reserved again.
+func (w *wakes) reserve(queue string, subscription app.SubscriptionID, earliest, latest time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	for website, next := range w.next {
@@ -40,7 +41,7 @@ func (w *wakes) reserve(queue string, subscription app.SubscriptionID, earliest 
 		w.next[queue] = next
 	}
 	at := earliest
-	if reserved, waits := next[subscription]; waits {
+	if reserved, waits := next[subscription]; waits && !reserved.After(latest) {
 		at = reserved
 	}
 	next[subscription] = at // counts for the share

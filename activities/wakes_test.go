@@ -8,6 +8,9 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
+// noLatest is later than all wakes of the tests.
+var noLatest = eventAt.Add(time.Hour)
+
 // The workflows of a hanging receiver wake one after the other. Those of another website and of another webhook do not
 // wait for them.
 func TestWakesAreSpread(t *testing.T) {
@@ -15,7 +18,7 @@ func TestWakesAreSpread(t *testing.T) {
 	w := newWakes(50 * time.Millisecond)
 	for i := range 3 {
 		want := eventAt.Add(time.Duration(i) * 50 * time.Millisecond)
-		if got := w.reserve("web_1", "whk_1", eventAt); !got.Equal(want) {
+		if got := w.reserve("web_1", "whk_1", eventAt, noLatest); !got.Equal(want) {
 			t.Errorf("workflow %d wakes at %s, want %s", i, got, want)
 		}
 	}
@@ -23,7 +26,7 @@ func TestWakesAreSpread(t *testing.T) {
 		queue        string
 		subscription app.SubscriptionID
 	}{{"web_1", "whk_2"}, {"web_2", "whk_3"}} {
-		if got := w.reserve(other.queue, other.subscription, eventAt); !got.Equal(eventAt) {
+		if got := w.reserve(other.queue, other.subscription, eventAt, noLatest); !got.Equal(eventAt) {
 			t.Errorf("%s waits for %s", other.subscription, got.Sub(eventAt))
 		}
 	}
@@ -35,12 +38,32 @@ func TestWakesAreSharedByWebsite(t *testing.T) {
 	w := newWakes(50 * time.Millisecond)
 	for range 10 {
 		for i := range 100 {
-			w.reserve("web_1", app.SubscriptionID(fmt.Sprint("whk_", i)), eventAt)
+			w.reserve("web_1", app.SubscriptionID(fmt.Sprint("whk_", i)), eventAt, noLatest)
 		}
 	}
-	w.reserve("web_2", "whk_other", eventAt)
-	if got := w.reserve("web_2", "whk_other", eventAt).Sub(eventAt); got != 100*time.Millisecond {
+	w.reserve("web_2", "whk_other", eventAt, noLatest)
+	if got := w.reserve("web_2", "whk_other", eventAt, noLatest).Sub(eventAt); got != 100*time.Millisecond {
 		t.Errorf("the second workflow of the other website waits for %s, want 100ms", got)
+	}
+}
+
+// No workflow wakes after its second attempt is due, however many leave. Those that do not fit into the time until then
+// share its places.
+func TestWakesDelayNoSecondAttempt(t *testing.T) {
+	t.Parallel()
+	w := newWakes(50 * time.Millisecond)
+	latest := eventAt.Add(time.Second)
+	wakes := map[time.Time]int{}
+	for range 63 {
+		wakes[w.reserve("web_1", "whk_1", eventAt, latest)]++
+	}
+	for i := range 21 {
+		if at := eventAt.Add(time.Duration(i) * 50 * time.Millisecond); wakes[at] != 3 {
+			t.Errorf("workflows that wake at %s: got %d, want 3", at, wakes[at])
+		}
+	}
+	if got := w.reserve("web_2", "whk_2", eventAt, eventAt.Add(-time.Second)); !got.Equal(eventAt) {
+		t.Errorf("a second attempt that is due earlier: the workflow wakes at %s, want %s", got, eventAt)
 	}
 }
 
@@ -48,8 +71,8 @@ func TestWakesAreSharedByWebsite(t *testing.T) {
 func TestWakesForgetThePast(t *testing.T) {
 	t.Parallel()
 	w := newWakes(50 * time.Millisecond)
-	w.reserve("web_1", "whk_1", eventAt)
-	w.reserve("web_2", "whk_2", eventAt.Add(time.Minute))
+	w.reserve("web_1", "whk_1", eventAt, noLatest)
+	w.reserve("web_2", "whk_2", eventAt.Add(time.Minute), noLatest)
 	if len(w.next) != 1 {
 		t.Errorf("reservations of %d websites, want 1", len(w.next))
 	}
