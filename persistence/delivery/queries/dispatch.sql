@@ -92,20 +92,22 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
 ), decision AS MATERIALIZED (
     SELECT * FROM unnest($8::text[], $9::text[], $10::bigint[], $11::boolean[])
         AS d (event_id, subscription_id, version, matches)
+), sized AS MATERIALIZED (
+    SELECT w.*, sum(1 + k.deliveries) OVER event <= w.share OR row_number() OVER event = 1 AS fits
+    FROM waiting w JOIN kind k USING (store_id, type)
+    WINDOW event AS (PARTITION BY store_id ORDER BY number)
 ), filtered AS MATERIALIZED (
-    SELECT w.store_id, w.number, w.event_id, s.id AS subscription_id, s.version, d.matches -- null = undecided
-    FROM waiting w JOIN subscription s ON s.store_id = w.store_id AND s.is_filtered AND selects(s.events, w.type)
+    SELECT w.queue, w.store_id, w.number, w.event_id, s.id AS subscription_id, s.version,
+        d.matches -- null = undecided
+    FROM sized w JOIN subscription s ON s.store_id = w.store_id AND s.is_filtered AND selects(s.events, w.type)
         LEFT JOIN decision d ON d.event_id = w.event_id AND d.subscription_id = s.id AND d.version = s.version
+    WHERE w.fits
 ), undecided AS MATERIALIZED (
     SELECT store_id, min(number) AS first FROM filtered WHERE matches IS NULL GROUP BY store_id
-), sized AS MATERIALIZED (
-    SELECT w.queue, w.store_id, w.number, w.place, u.first IS NULL OR w.number < u.first AS is_decided,
-        sum(1 + k.deliveries) OVER event <= w.share OR row_number() OVER event = 1 AS fits
-    FROM waiting w JOIN kind k USING (store_id, type) LEFT JOIN undecided u USING (store_id)
-    WINDOW event AS (PARTITION BY store_id ORDER BY number)
 ), event AS MATERIALIZED (
     -- A row that another relay has deleted since this statement began is skipped.
-    DELETE FROM undispatched WHERE ctid = ANY (ARRAY(SELECT place FROM sized WHERE fits AND is_decided))
+    DELETE FROM undispatched WHERE ctid = ANY (ARRAY(SELECT place FROM sized LEFT JOIN undecided u USING (store_id)
+        WHERE fits AND (u.first IS NULL OR number < u.first)))
     RETURNING queue, store_id, number, event_id AS id, type, occurred_at,
         (SELECT subject FROM outbox WHERE id = event_id) AS subject
 ), numbered AS MATERIALIZED (
@@ -142,9 +144,7 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
     ON CONFLICT (event_id, subscription_id) DO NOTHING
     RETURNING 1
 ), evaluate AS MATERIALIZED (
-    SELECT s.queue, store_id, f.event_id, f.subscription_id, f.version
-    FROM filtered f JOIN sized s USING (store_id, number)
-    WHERE f.matches IS NULL AND s.fits ORDER BY f.number, f.subscription_id
+    SELECT * FROM filtered WHERE matches IS NULL ORDER BY number, subscription_id
 ), visited AS MATERIALIZED (
     -- The next dispatch starts after the last queue, or after the queue that took the last store.
     SELECT s.queue, bool_or(s.cut OR s.n > last.n) AS unread,
@@ -155,8 +155,8 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
 )
 SELECT (SELECT count(*) FROM event), (SELECT count(*) FROM delivery),
     (SELECT max(n) FROM turn) = $4 OR (SELECT max(n) FROM tried) < (SELECT count(*) FROM store)
-        OR EXISTS (SELECT FROM store WHERE cut) OR EXISTS (SELECT FROM sized s WHERE NOT s.fits
-            AND (s.is_decided OR NOT EXISTS (SELECT FROM evaluate e WHERE e.store_id = s.store_id))),
+        OR EXISTS (SELECT FROM store WHERE cut) OR EXISTS (SELECT FROM sized
+            WHERE NOT fits AND store_id NOT IN (SELECT store_id FROM undecided)),
     ARRAY(SELECT store_id FROM head),
     (SELECT queue FROM visited ORDER BY place DESC LIMIT 1),
     ARRAY(SELECT queue FROM visited ORDER BY queue),
