@@ -1,6 +1,6 @@
 # An image with only the production program and CA certificates.
 # The build runs on the builder's platform and compiles for the image's.
-FROM --platform=$BUILDPLATFORM golang:1.26 AS build
+FROM --platform=$BUILDPLATFORM golang:1.26.8 AS build
 ARG TARGETOS TARGETARCH
 WORKDIR /src
 COPY go.mod go.sum ./
