@@ -50,6 +50,9 @@ type Egress struct {
 	timeout time.Duration
 }
 
+// azureHost is the address at which Azure serves keys and settings to its virtual machines, though it is a public one.
+var azureHost = netip.MustParsePrefix("168.63.129.16/32")
+
 // NewEgress returns a client.
 func NewEgress(config EgressConfig) *Egress {
 	if config.Timeout == 0 {
@@ -63,7 +66,8 @@ func NewEgress(config EgressConfig) *Egress {
 			v6 = append(v6, prefix)
 		}
 	}
-	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...))
+	guard := ssrf.New(ssrf.WithAnyPort(), ssrf.WithAllowedV4Prefixes(v4...), ssrf.WithAllowedV6Prefixes(v6...),
+		ssrf.WithDeniedV4Prefixes(azureHost))
 	dialer := &net.Dialer{Timeout: config.Timeout, Control: guard.Safe, Resolver: config.resolver}
 	// HTTP/1.1 only: every server supports it, and a hanging response blocks one connection. With HTTP/2, it would
 	// block all requests on the same connection.

@@ -14,9 +14,9 @@ import (
 const readyTimeout = 3 * time.Second
 
 // Admin returns the handler of the admin address, which must not be public: /healthz succeeds while the
-// process runs, /readyz while ready returns nil, /metrics is for Prometheus, and /debug/pprof/ has Go's
-// profiles.
-func Admin(ready func(context.Context) error, gatherer prometheus.Gatherer) http.Handler {
+// process runs, /readyz while ready returns nil, and /metrics is for Prometheus. With profiles, /debug/pprof/ has Go's
+// profiles, which show parts of the memory.
+func Admin(ready func(context.Context) error, gatherer prometheus.Gatherer, profiles bool) http.Handler {
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, r *http.Request) {
 		w.Write([]byte("ok\n"))
@@ -31,8 +31,10 @@ func Admin(ready func(context.Context) error, gatherer prometheus.Gatherer) http
 		w.Write([]byte("ok\n"))
 	})
 	mux.Handle("GET /metrics", promhttp.HandlerFor(gatherer, promhttp.HandlerOpts{}))
-	mux.HandleFunc("GET /debug/pprof/", pprof.Index)
-	mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
-	mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	if profiles {
+		mux.HandleFunc("GET /debug/pprof/", pprof.Index)
+		mux.HandleFunc("GET /debug/pprof/profile", pprof.Profile)
+		mux.HandleFunc("GET /debug/pprof/trace", pprof.Trace)
+	}
 	return mux
 }

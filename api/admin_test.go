@@ -18,7 +18,8 @@ func TestAdmin(t *testing.T) {
 	w.doOn(w.serverOn(w.db.DB, func(c *Config) { c.Metrics = registry }), "GET", "/webhooks", w.tokens["OWNER"], nil).
 		ok(200, nil)
 	ready := error(nil)
-	admin := Admin(func(context.Context) error { return ready }, registry)
+	check := func(context.Context) error { return ready }
+	admin, plain := Admin(check, registry, true), Admin(check, registry, false)
 	look := func(path string) (int, string) {
 		recorder := httptest.NewRecorder()
 		admin.ServeHTTP(recorder, httptest.NewRequest("GET", path, nil))
@@ -47,6 +48,11 @@ func TestAdmin(t *testing.T) {
 		"/debug/pprof/trace?seconds=0.01"} {
 		if code, body := look(path); code != 200 || body == "" {
 			t.Errorf("%s: got %d and %d bytes, want 200 with a body", path, code, len(body))
+		}
+		without := httptest.NewRecorder()
+		plain.ServeHTTP(without, httptest.NewRequest("GET", path, nil))
+		if without.Code != 404 {
+			t.Errorf("%s without profiles: got %d, want 404", path, without.Code)
 		}
 		w.do("GET", path, w.tokens["OWNER"], nil).refused(app.CodeNotFound)
 	}

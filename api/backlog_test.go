@@ -31,7 +31,7 @@ func TestBacklogMetrics(t *testing.T) {
 		reads++
 		return backlog, failure
 	}, func() time.Time { return clock }))
-	admin := api.Admin(func(context.Context) error { return nil }, registry)
+	admin := api.Admin(func(context.Context) error { return nil }, registry, false)
 	scrape := func() string {
 		recorder := httptest.NewRecorder()
 		admin.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))

@@ -128,7 +128,7 @@ func TestThousandClientStreams(t *testing.T) {
 	t.Parallel()
 	w := newStreamWorld(t)
 	server := w.streamsOn(func(*Server) {})
-	const stores, each, events = 20, maxReaders / 20, 3
+	const stores, each, events = 20, 50, 3
 	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
 	defer cancel()
 	var open, received sync.WaitGroup

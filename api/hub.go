@@ -9,12 +9,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-const (
-	maxReaders = 1000 // concurrent streams of one hub
-
-	// missedEvery is the interval of the search for changes whose notification was lost.
-	missedEvery = 10 * time.Second
-)
+// missedEvery is the interval of the search for changes whose notification was lost.
+const missedEvery = 10 * time.Second
 
 // feed is the source of a hub's messages.
 type feed interface {
@@ -83,14 +79,12 @@ type message struct {
 }
 
 // join returns a reader of a store's messages of some types after a position; no types are all. It receives nothing
-// before [hub.follow]. join returns UNAVAILABLE if there are too many readers, or the database cannot be reached.
+// before [hub.follow]. join returns UNAVAILABLE if the database cannot be reached.
 func (h *hub) join(
 	ctx context.Context, store app.StoreID, types []app.EventType, after int64,
 ) (*streamReader, error) {
 	r := &streamReader{types: types, last: after, ready: make(chan struct{}, 1), late: make(chan struct{})}
-	if err := h.add(r, store); err != nil {
-		return nil, err
-	}
+	h.add(r, store)
 	select {
 	case <-r.of.started:
 		return r, nil
@@ -101,7 +95,7 @@ func (h *hub) join(
 	return nil, app.Unavailable(reconnectIn)
 }
 
-func (h *hub) add(r *streamReader, store app.StoreID) error {
+func (h *hub) add(r *streamReader, store app.StoreID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.opened == nil {
@@ -112,9 +106,6 @@ func (h *hub) add(r *streamReader, store app.StoreID) error {
 		go h.run(ctx, h.opened)
 	}
 	c := h.opened
-	if c.readers >= maxReaders {
-		return app.Unavailable(heartbeat)
-	}
 	c.readers++
 	r.connection, r.of = c, c.stores[store]
 	if r.of == nil {
@@ -127,7 +118,6 @@ func (h *hub) add(r *streamReader, store app.StoreID) error {
 		go h.runStore(ctx, c, r.of)
 	}
 	r.of.readers[r] = false
-	return nil
 }
 
 // run listens until the connection breaks or ctx ends. While it listens, it repeats the search for missed changes.

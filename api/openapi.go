@@ -3,6 +3,7 @@ package api
 import (
 	_ "embed"
 	"encoding/json"
+	"maps"
 	"net/http"
 	"sync"
 
@@ -34,11 +35,20 @@ var docsScript []byte
 const docsPolicy = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; " +
 	"connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-// documentation returns the handlers, by path, of the OpenAPI document, of Swagger UI, which is embedded in the
-// binary, and of the pages to which the links of mails lead.
-func documentation() map[string]http.Handler {
+// documentation returns the handlers, by path, of the pages to which the links of mails lead and, with docs, of the
+// OpenAPI document and of Swagger UI, which is embedded in the binary.
+func documentation(docs bool) map[string]http.Handler {
+	pages := map[string]http.Handler{
+		"/account/reset":         accountPage("text/html; charset=utf-8", resetPage),
+		"/account/confirm-email": accountPage("text/html; charset=utf-8", confirmEmailPage),
+		"/account/account.js":    accountPage("text/javascript; charset=utf-8", accountScript),
+		"/account/account.css":   accountPage("text/css; charset=utf-8", accountStyle),
+	}
+	if !docs {
+		return pages
+	}
 	assets := v5emb.New("", "", "/docs")
-	return map[string]http.Handler{
+	maps.Copy(pages, map[string]http.Handler{
 		"/openapi.yaml":              page("application/yaml", openAPI),
 		"/openapi.json":              http.HandlerFunc(serveOpenAPIAsJSON),
 		"/docs":                      page("text/html; charset=utf-8", docsPage),
@@ -46,11 +56,8 @@ func documentation() map[string]http.Handler {
 		"/docs/swagger-ui.css":       assets,
 		"/docs/swagger-ui-bundle.js": assets,
 		"/docs/favicon-32x32.png":    assets,
-		"/account/reset":             accountPage("text/html; charset=utf-8", resetPage),
-		"/account/confirm-email":     accountPage("text/html; charset=utf-8", confirmEmailPage),
-		"/account/account.js":        accountPage("text/javascript; charset=utf-8", accountScript),
-		"/account/account.css":       accountPage("text/css; charset=utf-8", accountStyle),
-	}
+	})
+	return pages
 }
 
 // serveOpenAPIAsJSON converts the document at the first request: few clients need it.

@@ -44,7 +44,8 @@ func TestOpenAPIIsUpToDate(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(strings.Split(string(openAPI), "\n"), strings.Split(string(made), "\n")); diff != "" {
-		t.Errorf("openapi.yaml is out of date; run go test ./api -run TestOpenAPI -update (-file +generated):\n%s", diff)
+		t.Errorf("openapi.yaml is out of date; run go test ./api -run TestOpenAPI -update (-file +generated):\n%s",
+			diff)
 	}
 }
 
@@ -148,17 +149,21 @@ func fits(pattern, path string) bool {
 
 func TestDocumentationPages(t *testing.T) {
 	t.Parallel()
-	server := New(Config{})
+	server, hidden := New(Config{}), New(Config{HideDocs: true})
 	for path, want := range map[string]string{
 		"/openapi.yaml": "openapi: 3.1.0", "/openapi.json": `"openapi":"3.1.0"`,
 		"/docs": "swagger-ui-bundle.js", "/docs/docs.js": "SwaggerUIBundle(",
 		"/docs/swagger-ui-bundle.js": "SwaggerUIBundle", "/docs/swagger-ui.css": ".swagger-ui",
 		"/docs/favicon-32x32.png": "PNG",
 	} {
+		if code := get(hidden, path).Code; code != 404 {
+			t.Errorf("%s without documentation: got %d, want 404", path, code)
+		}
 		a := &response{ResponseRecorder: get(server, path), t: t, what: path}
 		checkHeaders(a)
 		if a.Code != 200 || !strings.Contains(a.Body.String(), want) {
-			t.Errorf("%s: got status %d, want 200 and a body with %s: %s", path, a.Code, want, cut(a.Body.String(), 200))
+			t.Errorf("%s: got status %d, want 200 and a body with %s: %s", path, a.Code, want,
+				cut(a.Body.String(), 200))
 		}
 	}
 	// The pages load only files of this server.

@@ -31,7 +31,7 @@ func TestSessionsHaveABudget(t *testing.T) {
 				func(*Server, context.Context, *call, noIn) (noIn, error) { return noIn{}, nil }),
 		})
 	}
-	s.router = s.newRouter(table)
+	s.router = s.newRouter(table, true)
 	send := func(path, token string, change ...func(*http.Request)) *httptest.ResponseRecorder {
 		r := httptest.NewRequest("POST", issuer+path, nil)
 		r.Header.Set("Authorization", "Bearer "+token)

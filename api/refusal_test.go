@@ -173,7 +173,7 @@ func TestPanicsAndUnexpectedErrors(t *testing.T) {
 			Status: 200,
 			Handler: handle("test",
 				func(_ *Server, ctx context.Context, c *call, _ noIn) (noIn, error) { return noIn{}, f(ctx, c) }),
-		}})
+		}}, true)
 		return s
 	}
 	handler := func(f func(ctx context.Context, c *call) error) *Server { return within(0, f) }
@@ -200,7 +200,8 @@ func TestPanicsAndUnexpectedErrors(t *testing.T) {
 		return fmt.Errorf("%w: %s", app.Unavailable(1100*time.Millisecond), secret)
 	})).refused(app.CodeUnavailable)
 	if strings.Contains(a.Body.String(), "swordfish") || a.Header().Get("Retry-After") != "2" {
-		t.Errorf("response to an unavailable service: got %v %s, want Retry-After 2 without the cause", a.Header(), a.Body)
+		t.Errorf("response to an unavailable service: got %v %s, want Retry-After 2 without the cause", a.Header(),
+			a.Body)
 	}
 	get(within(50*time.Millisecond, func(ctx context.Context, _ *call) error { <-ctx.Done(); return ctx.Err() })).
 		refused(app.CodeUnavailable)
@@ -247,7 +248,8 @@ func TestDatabaseUnavailable(t *testing.T) {
 			header("Cookie", userCookie+"="+w.server.tokens.mintRefresh(app.RealmTenant, "ses_x",
 				0))).refused(app.CodeUnavailable)
 		if a.Header().Get("Retry-After") != "1" || strings.Contains(a.Body.String(), nobody) {
-			t.Errorf("%s: got %v %s, want Retry-After 1 without the address of the database", a.what, a.Header(), a.Body)
+			t.Errorf("%s: got %v %s, want Retry-After 1 without the address of the database", a.what, a.Header(),
+				a.Body)
 		}
 	}
 	// A request that cannot be counted is refused.

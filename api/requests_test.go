@@ -112,11 +112,17 @@ func checkHeaders(a *response) {
 	a.t.Helper()
 	for name, want := range map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-		"Strict-Transport-Security": "max-age=31536000",
+		"Strict-Transport-Security": "max-age=31536000; includeSubDomains",
 	} {
 		if got := a.Header().Get(name); got != want {
 			a.t.Errorf("%s: header %s: got %q, want %q", a.what, name, got, want)
 		}
+	}
+	// The API's own policy, or that of a page, which allows more.
+	policy := a.Header().Get("Content-Security-Policy")
+	if !strings.HasPrefix(policy, "default-src 'none'; ") || !strings.HasSuffix(policy, "; frame-ancestors 'none'") &&
+		policy != apiPolicy {
+		a.t.Errorf("%s: got Content-Security-Policy %q, want nothing allowed by default and no frames", a.what, policy)
 	}
 	if id := a.Header().Get("X-Request-Id"); !strings.HasPrefix(id, "req_") {
 		a.t.Errorf("%s: header X-Request-Id: got %q, want the prefix req_", a.what, id)

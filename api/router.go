@@ -14,10 +14,14 @@ import (
 
 // newRouter returns a handler for the route table, the documentation and the dashboard. Other paths get NOT_FOUND. The
 // router matches paths as the client sent them, without decoding: %2F in an id never selects another route.
-func (s *Server) newRouter(table []route) http.Handler {
+func (s *Server) newRouter(table []route, docs bool) http.Handler {
 	router := mux.NewRouter().SkipClean(true).UseEncodedPath()
 	router.NotFoundHandler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		s.refuse(w.(*exchange), r, app.Errorf(app.CodeNotFound, "unknown path; see /docs for the operations"))
+		refusal := app.Errorf(app.CodeNotFound, "unknown path")
+		if docs {
+			refusal.Message += "; see /docs for the operations"
+		}
+		s.refuse(w.(*exchange), r, refusal)
 	})
 	paths := map[string]map[string]http.Handler{}
 	for _, rt := range table {
@@ -33,7 +37,7 @@ func (s *Server) newRouter(table []route) http.Handler {
 			methods[rt.Method] = s.compress(serve)
 		}
 	}
-	for path, page := range documentation() {
+	for path, page := range documentation(docs) {
 		methods := map[string]http.Handler{http.MethodGet: page, http.MethodHead: page}
 		paths[path] = methods
 		router.Path(path).Handler(s.byMethod(methods))

@@ -60,6 +60,7 @@ type Config struct {
 	Metrics     prometheus.Registerer // nil = none
 	Now         func() time.Time      // nil = time.Now
 	Timeout     time.Duration         // of one request; 0 = 15 s
+	HideDocs    bool                  // no OpenAPI document and no page of the operations
 	Stopping    <-chan struct{}       // closing it ends the streams; nil = never
 }
 
@@ -93,6 +94,7 @@ type Server struct {
 
 	orderFeed    *orderFeed
 	eventFeed    *eventFeed
+	streams      *streamSlots
 	heartbeat    time.Duration // of streams
 	writeTimeout time.Duration // streamWriteTimeout
 
@@ -122,7 +124,8 @@ func New(c Config) *Server {
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 		failures: newBackground(maxFailures), resets: newBackground(maxResetRequests),
-		gzip: newCompressor(), stopping: c.Stopping, heartbeat: heartbeat, writeTimeout: streamWriteTimeout,
+		gzip: newCompressor(), stopping: c.Stopping, streams: newStreamSlots(maxStreams, maxStreamsAtAll, fewStreams),
+		heartbeat: heartbeat, writeTimeout: streamWriteTimeout,
 	}
 	s.orderFeed = newOrderFeed(s.db, s.now, func(err error) {
 		s.log.Warn().Err(err).Msg("order notifications lost; streams end")
@@ -132,7 +135,7 @@ func New(c Config) *Server {
 	})
 	table := routes()
 	s.cors = newCORS(c.CORSOrigins, table, s.origins)
-	s.router = s.newRouter(table)
+	s.router = s.newRouter(table, !c.HideDocs)
 	return s
 }
 
@@ -174,6 +177,9 @@ func (x *exchange) Write(b []byte) (int, error) {
 	return x.ResponseWriter.Write(b)
 }
 
+// apiPolicy is the Content-Security-Policy of responses that are no pages. A browser that shows one loads nothing.
+const apiPolicy = "default-src 'none'; frame-ancestors 'none'"
+
 // ServeHTTP handles one request.
 func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	start := s.now()
@@ -196,7 +202,8 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Request-Id", string(x.id))
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Strict-Transport-Security", "max-age=31536000")
+	header.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+	header.Set("Content-Security-Policy", apiPolicy) // pages set their own
 	allowed := s.cors.allow(header, r)
 	if !s.encrypted(r) {
 		s.refuse(x, r, app.Errorf(app.CodeHTTPSRequired, "this API requires HTTPS"))

@@ -117,13 +117,22 @@ func (s *Server) writeMessage(x *exchange, control *http.ResponseController, tex
 	return nil
 }
 
-// openStream counts a stream against the limits of its store and of its website. It returns RATE_LIMITED.
+// openStream counts a stream against the limits of the process, of its store and of its website. It returns UNAVAILABLE
+// and RATE_LIMITED.
 func (s *Server) openStream(ctx context.Context, c *call) error {
-	return s.db.OpenStream(ctx, c.principal, c.exchange.id, c.route.Limit.streams, streamLease)
+	if err := s.streams.take(c.principal.WebsiteID); err != nil {
+		return err
+	}
+	err := s.db.OpenStream(ctx, c.principal, c.exchange.id, c.route.Limit.streams, streamLease)
+	if err != nil {
+		s.streams.release(c.principal.WebsiteID)
+	}
+	return err
 }
 
-// closeStream ends the count of a stream. If it fails, the stream counts until its lease ends.
+// closeStream ends the count of a stream. If the database fails, the stream of its store counts until its lease ends.
 func (s *Server) closeStream(c *call) {
+	s.streams.release(c.principal.WebsiteID)
 	ctx, cancel := context.WithTimeout(context.Background(), streamRecheckFor)
 	defer cancel()
 	if err := s.db.CloseStream(ctx, c.principal.StoreID, c.exchange.id); err != nil {

@@ -83,7 +83,10 @@ type Config struct {
 	TLSCert        string     `env:"COMANDA_TLS_CERT"`
 	TLSKey         string     `env:"COMANDA_TLS_KEY"`
 	TrustedProxies prefixList `env:"COMANDA_TRUSTED_PROXIES"`
+	ProxyProtocol  prefixList `env:"COMANDA_PROXY_PROTOCOL"` // load balancers that name the client of a connection
 	CORSOrigins    originList `env:"COMANDA_CORS_ORIGINS"`
+	Docs           onOff      `env:"COMANDA_DOCS" envDefault:"on"`
+	Pprof          onOff      `env:"COMANDA_PPROF" envDefault:"off"` // profiles on AdminListen
 
 	// DrainDelay is the time between the end of readiness and the end of the API's listener.
 	DrainDelay time.Duration `env:"COMANDA_DRAIN_DELAY" envDefault:"5s"`

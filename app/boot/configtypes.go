@@ -33,6 +33,19 @@ func (l *prefixList) UnmarshalText(text []byte) error {
 	return nil
 }
 
+// onOff is a switch.
+type onOff bool
+
+// UnmarshalText accepts on and off.
+func (o *onOff) UnmarshalText(text []byte) error {
+	switch string(text) {
+	case "on", "off":
+		*o = string(text) == "on"
+		return nil
+	}
+	return fmt.Errorf("%q must be on or off", text)
+}
+
 // originList is a comma-separated list of origins in the serialization that browsers send in the header Origin.
 type originList []string
 

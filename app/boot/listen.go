@@ -9,6 +9,7 @@ import (
 	"log"
 	"net"
 	"net/http"
+	"net/netip"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -19,14 +20,18 @@ import (
 const drainTimeout = 20 * time.Second
 
 // listen serves a handler in the background until ctx is done. Then it waits for open requests. name is the variable
-// that configures the address, for the error and the log. Without a certificate it serves plain HTTP.
+// that configures the address, for the error and the log. Without a certificate it serves plain HTTP. balancers are the
+// peers that use the PROXY protocol.
 func listen(
 	ctx context.Context, group *errgroup.Group, name, address string, certificate *certificate,
-	handler http.Handler, logger zerolog.Logger,
+	balancers []netip.Prefix, handler http.Handler, logger zerolog.Logger,
 ) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
 		return fmt.Errorf("%s: %w", name, err)
+	}
+	if len(balancers) > 0 {
+		listener = behindBalancers(listener, balancers, proxyHeaderTimeout)
 	}
 	server := &http.Server{
 		Handler:           handler,

@@ -84,7 +84,7 @@ func TestMetrics(t *testing.T) {
 	temporal.Gauge("temporal_worker_task_slots_used").Update(7)
 
 	recorder := httptest.NewRecorder()
-	admin := api.Admin(func(context.Context) error { return nil }, metrics)
+	admin := api.Admin(func(context.Context) error { return nil }, metrics, false)
 	admin.ServeHTTP(recorder, httptest.NewRequest(http.MethodGet, "/metrics", nil))
 	scraped := recorder.Body.String()
 	for _, line := range []string{

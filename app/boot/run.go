@@ -64,8 +64,8 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		return nil
 	})
 	// The admin listener starts first, so that health checks work while the process waits for PostgreSQL and Temporal.
-	admin := api.Admin(health.ready, metrics)
-	if err := listen(serving, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, admin, log); err != nil {
+	admin := api.Admin(health.ready, metrics, bool(config.Pprof))
+	if err := listen(serving, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, nil, admin, log); err != nil {
 		return err
 	}
 	if err := admit(ctx, databases.one(), log); err != nil {
@@ -84,7 +84,8 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		defer temporal.Close()
 		handler = newAPI(serving, group, config, databases[API], temporal, metrics, log)
 		draining := drain(ctx, handler)
-		err = listen(serving, group, "COMANDA_LISTEN", config.Listen, config.certificate, draining, log)
+		err = listen(serving, group, "COMANDA_LISTEN", config.Listen, config.certificate, config.ProxyProtocol,
+			draining, log)
 		if err != nil {
 			return err
 		}
@@ -116,6 +117,7 @@ func newAPI(
 		Tester: workflows, Retrier: workflows, Log: log, Metrics: metrics, Now: time.Now,
 		WatchdogDays: config.WatchdogDays, WorkflowURL: config.workflowURL(), Stopping: ctx.Done(),
 		DeadLetterRetention: config.DeadLetterRetention,
+		HideDocs:            !bool(config.Docs),
 		WorkflowRetention:   followRetention(ctx, group, config, workflows),
 	})
 }

@@ -17,7 +17,7 @@ func TestUnknownVariables(t *testing.T) {
 		"COMANDA_GOOGEL_ISSUER":    "COMANDA_GOOGLE_ISSUER",
 		"COMANDA_WEBHOOK_SECRETS":  "COMANDA_WEBHOOK_SECRET",
 		"COMANDA_BURST_PORT_8443_": "COMANDA_BURST",
-		"COMANDA_":                 "COMANDA_BURST",
+		"COMANDA_":                 "COMANDA_DOCS",
 	} {
 		t.Run(name, func(t *testing.T) {
 			_, err := Load(with(name, ""), API)

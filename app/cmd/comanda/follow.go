@@ -19,6 +19,7 @@ import (
 
 	"github.com/comanda-dev/comanda/activities"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/boot"
 	"github.com/comanda-dev/comanda/app/listen"
 	"github.com/comanda-dev/comanda/app/trigger"
 	"github.com/comanda-dev/comanda/app/webhook"
@@ -30,12 +31,15 @@ const keyVariable = "COMANDA_API_KEY"
 // service holds the flags of commands that call the API.
 type service struct{ url, key, caFile string }
 
-func serviceFlags(flags *flag.FlagSet, environ map[string]string) *service {
-	s := &service{}
+// serviceFlags adds the flags. The key is not an argument, because other users of the machine can see the arguments of
+// processes.
+func serviceFlags(flags *flag.FlagSet, environ map[string]string) (*service, error) {
+	const file = keyVariable + "_FILE"
+	key, err := boot.ReadFiles(map[string]string{keyVariable: environ[keyVariable], file: environ[file]})
+	s := &service{key: strings.TrimSpace(key[keyVariable])}
 	flags.StringVar(&s.url, "url", cmp.Or(environ["COMANDA_BASE_URL"], "https://localhost:8443"), "")
-	flags.StringVar(&s.key, "api-key", strings.TrimSpace(environ[keyVariable]), "")
 	flags.StringVar(&s.caFile, "ca-file", "", "")
-	return s
+	return s, err
 }
 
 // client returns the base URL of the API and a client for it. The service accepts HTTPS only.
@@ -128,7 +132,10 @@ func signingSecret(secrets []string, stderr io.Writer) (app.Secret, error) {
 // cause runs the command trigger.
 func cause(ctx context.Context, args []string, environ map[string]string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("trigger", flag.ContinueOnError)
-	service := serviceFlags(flags, environ)
+	service, err := serviceFlags(flags, environ)
+	if err != nil {
+		return err
+	}
 	var types []string
 	for more := true; more; more = flags.NArg() > 0 { // flags may follow the type
 		if err := parse(flags, args, len(args)); err != nil {
@@ -145,7 +152,7 @@ func cause(ctx context.Context, args []string, environ map[string]string, stdout
 	case len(types) != 1:
 		return fmt.Errorf("%w: trigger takes one type", errUsage)
 	case service.key == "":
-		return errors.New("no API key; set " + keyVariable + " or pass --api-key")
+		return errors.New("no API key; set " + keyVariable + " or " + keyVariable + "_FILE")
 	}
 	base, client, err := service.client()
 	if err != nil {

@@ -61,8 +61,8 @@ func refuse(w http.ResponseWriter, status int, code string) {
 		"details":[{"path":"Last-Event-ID","message":"is unknown"}]}}`, code)
 }
 
-// `comanda listen --api-key` forwards each event with a valid signature. After a break and after refusals for a time,
-// it continues after the last event.
+// `comanda listen` with an API key forwards each event with a valid signature. After a break and after refusals for a
+// time, it continues after the last event.
 func TestFollow(t *testing.T) {
 	t.Parallel()
 	verifier, err := webhook.New(webhookSecret)
@@ -150,25 +150,28 @@ func TestFollowIsRefused(t *testing.T) {
 	})
 	flags := []string{"--url", service.URL, "--ca-file", service.caFile}
 	for name, test := range map[string]struct {
+		key  string
 		args []string
 		code int
 		want string
 	}{
-		"scope":          {append(flags, "--api-key", "scopeless"), 1, "needs the scope webhooks:manage"},
-		"unknown key":    {append(flags, "--api-key", "unknown"), 1, "401 TOKEN_INVALID: the reason"},
-		"not Comanda":    {append(flags, "--api-key", "other"), 1, "404: Not Found"},
-		"certificate":    {[]string{"--url", service.URL, "--api-key", "x"}, 1, "--ca-file"},
-		"event":          {append(flags, "--api-key", "x", "--events", "order.eaten"), 1, `unknown event type "order.eaten"`},
-		"forward":        {append(flags, "--api-key", "x", "--forward", "ftp://x"), 1, "--forward"},
-		"url":            {[]string{"--url", "localhost", "--api-key", "x"}, 1, "--url"},
-		"ca file":        {[]string{"--ca-file", "/none", "--api-key", "x"}, 1, "--ca-file"},
-		"no key":         {flags, 2, "comanda listen"},
-		"events of POST": {[]string{"--http", "--events", "order.created"}, 2, "comanda listen"},
+		"flag":           {"x", append(flags, "--api-key", "x"), 2, "comanda listen"},
+		"scope":          {"scopeless", flags, 1, "needs the scope webhooks:manage"},
+		"unknown key":    {"unknown", flags, 1, "401 TOKEN_INVALID: the reason"},
+		"not Comanda":    {"other", flags, 1, "404: Not Found"},
+		"certificate":    {"x", []string{"--url", service.URL}, 1, "--ca-file"},
+		"event":          {"x", append(flags, "--events", "order.eaten"), 1, `unknown event type "order.eaten"`},
+		"forward":        {"x", append(flags, "--forward", "ftp://x"), 1, "--forward"},
+		"url":            {"x", []string{"--url", "localhost"}, 1, "--url"},
+		"ca file":        {"x", []string{"--ca-file", "/none"}, 1, "--ca-file"},
+		"no key":         {"", flags, 2, "comanda listen"},
+		"events of POST": {"", []string{"--http", "--events", "order.created"}, 2, "comanda listen"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			var notes bytes.Buffer
-			code := run(t.Context(), append([]string{"listen"}, test.args...), nil, os.Stdin, io.Discard, &notes)
+			code := run(t.Context(), append([]string{"listen"}, test.args...),
+				map[string]string{keyVariable: test.key}, os.Stdin, io.Discard, &notes)
 			if code != test.code || !strings.Contains(notes.String(), test.want) {
 				t.Errorf("got exit status %d and %s, want %d and %q", code, &notes, test.code, test.want)
 			}
@@ -185,8 +188,8 @@ func TestFollowUnreachable(t *testing.T) {
 	ctx, stop := context.WithCancel(t.Context())
 	ended := make(chan struct{})
 	go func() {
-		run(ctx, []string{"listen", "--url", service.URL, "--ca-file", service.caFile, "--api-key", "x"}, nil, os.Stdin,
-			io.Discard, notes)
+		run(ctx, []string{"listen", "--url", service.URL, "--ca-file", service.caFile},
+			map[string]string{keyVariable: "x"}, os.Stdin, io.Discard, notes)
 		notes.Close()
 		close(ended)
 	}()
@@ -223,8 +226,8 @@ func TestFollowAfterErasedEvents(t *testing.T) {
 	var notes bytes.Buffer
 	ended := make(chan int, 1)
 	go func() {
-		ended <- run(ctx, []string{"listen", "--url", service.URL, "--ca-file", service.caFile, "--api-key", "x"}, nil,
-			os.Stdin, io.Discard, &notes)
+		ended <- run(ctx, []string{"listen", "--url", service.URL, "--ca-file", service.caFile},
+			map[string]string{keyVariable: "x"}, os.Stdin, io.Discard, &notes)
 	}()
 	<-done
 	stop()

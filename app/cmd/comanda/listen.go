@@ -27,7 +27,10 @@ func receive(ctx context.Context, args []string, environ map[string]string, stdo
 	certFile, keyFile, plain := flags.String("cert", "", ""), flags.String("key", "", ""), flags.Bool("http", false, "")
 	secretFile, forward := flags.String("secret-file", "", ""), flags.String("forward", "", "")
 	lines, events := flags.Bool("json", false, ""), flags.String("events", "", "")
-	service := serviceFlags(flags, environ)
+	service, err := serviceFlags(flags, environ)
+	if err != nil {
+		return err
+	}
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}

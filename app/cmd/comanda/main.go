@@ -54,13 +54,13 @@ const usage = `comanda: restaurant ordering with reliable webhooks
                                     receive, verify and print webhooks, and forward them to a
                                     URL; the secrets are in COMANDA_WEBHOOK_SECRET, separated by
                                     commas, or in a file, one per line
-  comanda listen [--api-key KEY] [--url https://localhost:8443] [--forward URL]
+  comanda listen [--url https://localhost:8443] [--forward URL]
                  [--events TYPE,TYPE] [--secret-file FILE] [--ca-file FILE] [--json]
                                     follow the events of a store without a webhook, print them, and
                                     forward them to a URL, signed as a webhook; the key needs the
-                                    scope webhooks:manage and is better in COMANDA_API_KEY, because
-                                    other users of the machine can see arguments
-  comanda trigger [--api-key KEY] [--url https://localhost:8443] [--ca-file FILE] TYPE
+                                    scope webhooks:manage, and is in COMANDA_API_KEY or in the file
+                                    that COMANDA_API_KEY_FILE names
+  comanda trigger [--url https://localhost:8443] [--ca-file FILE] TYPE
                                     cause an event in the sandbox of a test key, which needs the
                                     scopes write:orders and write:products, or write:reservations
                                     for reservations; without a type, list the types

@@ -45,6 +45,9 @@ func (l load) run(ctx context.Context, b *bench, p program) (sample, error) {
 	}
 	defer s.close()
 	settings := map[string]string{"COMANDA_RETRY_SCHEDULE": "24h"}
+	if b.profile != "" {
+		settings["COMANDA_PPROF"] = "on"
+	}
 	if l.delay > 0 {
 		proxy, err := harness.NewDelayedProxy(b.infra.Ready.TemporalAddress, l.delay)
 		if err != nil {

@@ -47,8 +47,9 @@ func TestListenAndTrigger(t *testing.T) {
 	}
 	target := httptest.NewServer(h)
 	t.Cleanup(target.Close)
-	listen, err := worldOf(t).programs.Start(map[string]string{"COMANDA_WEBHOOK_SECRET": hookSecret},
-		"listen", "--api-key", key.Key, "--url", "https://"+address, "--ca-file", worldOf(t).infra.Ready.CAFile,
+	listen, err := worldOf(t).programs.Start(
+		map[string]string{"COMANDA_WEBHOOK_SECRET": hookSecret, "COMANDA_API_KEY": key.Key},
+		"listen", "--url", "https://"+address, "--ca-file", worldOf(t).infra.Ready.CAFile,
 		"--forward", target.URL, "--events", "order.created")
 	must(t, err)
 	t.Cleanup(listen.Kill)
