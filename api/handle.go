@@ -170,6 +170,9 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 		x.WriteHeader(rt.Status)
 		return
 	}
+	if _, done := response.(written); done {
+		return
+	}
 	if stream, ok := response.(eventStream); ok {
 		stream(x)
 		return

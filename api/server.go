@@ -98,6 +98,8 @@ type Server struct {
 	heartbeat    time.Duration // of streams
 	writeTimeout time.Duration // streamWriteTimeout
 
+	exportTimeout time.Duration // maxExport
+
 	watchdogDays int
 	pages        workflowPages
 	filterTests  filter.Turns
@@ -125,7 +127,7 @@ func New(c Config) *Server {
 		log: c.Log, durations: newDurations(c.Metrics), now: c.Now, timeout: c.Timeout,
 		failures: newBackground(maxFailures), resets: newBackground(maxResetRequests),
 		gzip: newCompressor(), stopping: c.Stopping, streams: newStreamSlots(maxStreams, maxStreamsAtAll, fewStreams),
-		heartbeat: heartbeat, writeTimeout: streamWriteTimeout,
+		heartbeat: heartbeat, writeTimeout: streamWriteTimeout, exportTimeout: maxExport,
 	}
 	s.orderFeed = newOrderFeed(s.db, s.now, func(err error) {
 		s.log.Warn().Err(err).Msg("order notifications lost; streams end")

@@ -172,6 +172,9 @@ func (w *wire) relay(client net.Conn, upstream string) {
 		case first:
 		case kind == 'Q':
 			w.note(string(text[0]))
+			if w.loses(string(text[0])) {
+				return
+			}
 		case kind == 'P':
 			prepared[string(text[0])] = string(text[1])
 		case kind == 'B': // is followed by its execution

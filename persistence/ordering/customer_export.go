@@ -8,92 +8,112 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/identity"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// ExportCustomer returns all stored data about a customer, NOT_FOUND if the store has no such customer.
+// ExportCustomer calls each with all stored data about a customer, as of one moment, in parts: the first one has the
+// members that are not lists, each further one has at most [pg.PageRows] elements of one list, in the order of the
+// members. It returns NOT_FOUND if the store has no such customer.
 func (db *DB) ExportCustomer(
-	ctx context.Context, store app.StoreID, id app.CustomerID,
-) (app.CustomerExport, error) {
-	var export app.CustomerExport
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		var err error
-		if export, err = identity.ExportAccount(ctx, tx, store, id); err != nil {
+	ctx context.Context, store app.StoreID, id app.CustomerID, each func(app.CustomerExport) error,
+) error {
+	return db.pg.SnapshotOf(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		account, err := identity.ExportAccount(ctx, tx, store, id)
+		if err != nil {
 			return err
 		}
-		for _, part := range []func(context.Context, bun.Tx, *app.CustomerExport) error{
-			exportOrders, exportStatusChanges, exportReservations, exportLoyalty,
+		if err := each(account); err != nil {
+			return err
+		}
+		e := export{identity.Export{Tx: tx, Store: store, Customer: id, Each: each}}
+		for _, list := range []func(context.Context) error{
+			e.Addresses, e.orders, e.statusChanges, e.payments, e.reservations, e.loyaltyEntries, e.Logins,
 		} {
-			if err := part(ctx, tx, &export); err != nil {
+			if err := list(ctx); err != nil {
 				return err
 			}
 		}
 		return nil
 	})
-	return export, err
 }
 
-// exportOrders adds the orders and their payments.
-func exportOrders(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
-	store, id := export.Customer.StoreID, export.Customer.ID
-	var orders []orderRow
-	q := selectOrders(tx, &orders).Where("o.store_id = ? AND o.customer_id = ?", store, id).
+// export exports the orders of a customer, with their payments and points, and the reservations.
+type export struct{ identity.Export }
+
+func (e export) orders(ctx context.Context) error {
+	q := selectOrders(e.Tx, new([]orderRow)).Where("o.store_id = ? AND o.customer_id = ?", e.Store, e.Customer).
 		OrderExpr("o.created_at, o.id")
-	var err error
-	if export.Orders, _, err = scanOrders(ctx, tx, store, q, &orders); err != nil {
-		return err
-	}
-	var payments []paymentRow
-	paid := selectPayments(tx, &payments).OrderExpr("p.created_at, p.id").Where(`p.store_id = ? AND p.order_id IN (
-		SELECT c.id FROM orders c WHERE c.store_id = ? AND c.customer_id = ?)`, store, store, id)
-	export.Payments, err = scanPayments(ctx, tx, store, paid, &payments)
-	return err
+	return pg.Pages(ctx, e.Tx, q, func(rows []orderRow) error {
+		orders, _, err := withItems(ctx, e.Tx, e.Store, rows)
+		if err != nil {
+			return err
+		}
+		return e.Each(app.CustomerExport{Orders: orders})
+	})
 }
 
-func exportStatusChanges(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
-	var rows []struct {
+func (e export) statusChanges(ctx context.Context) error {
+	type change struct {
 		historyRow
 		Number int64
 	}
-	err := tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.actor_realm, h.at
+	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.actor_realm, h.at
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
-		WHERE o.store_id = ? AND o.customer_id = ? ORDER BY h.at, o.number, h.version`,
-		export.Customer.StoreID, export.Customer.ID).Scan(ctx, &rows)
-	for _, r := range rows {
-		export.StatusChanges = append(export.StatusChanges, app.ExportedStatusChange{
-			OrderNumber: strconv.FormatInt(r.Number, 10), Realm: r.ActorRealm, From: r.FromStatus, To: r.ToStatus,
-			Reason: r.Reason, At: app.At(r.At),
-		})
-	}
-	return err
+		WHERE o.store_id = ? AND o.customer_id = ? ORDER BY h.at, o.number, h.version`, e.Store, e.Customer)
+	return pg.Pages(ctx, e.Tx, q, func(rows []change) error {
+		var part app.CustomerExport
+		for _, r := range rows {
+			part.StatusChanges = append(part.StatusChanges, app.ExportedStatusChange{
+				OrderNumber: strconv.FormatInt(r.Number, 10), Realm: r.ActorRealm, From: r.FromStatus, To: r.ToStatus,
+				Reason: r.Reason, At: app.At(r.At),
+			})
+		}
+		return e.Each(part)
+	})
 }
 
-func exportReservations(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
-	settings, err := identity.SettingsOf(ctx, tx, export.Customer.StoreID)
+func (e export) payments(ctx context.Context) error {
+	q := selectPayments(e.Tx, new([]paymentRow)).OrderExpr("p.created_at, p.id").
+		Where("p.store_id = ? AND o.customer_id = ?", e.Store, e.Customer)
+	return pg.Pages(ctx, e.Tx, q, func(rows []paymentRow) error {
+		payments, err := withRefunds(ctx, e.Tx, e.Store, rows)
+		if err != nil {
+			return err
+		}
+		return e.Each(app.CustomerExport{Payments: payments})
+	})
+}
+
+func (e export) reservations(ctx context.Context) error {
+	settings, err := identity.SettingsOf(ctx, e.Tx, e.Store)
 	if err != nil {
 		return err
 	}
-	var rows []reservationRow
-	err = tx.NewSelect().Model(&rows).OrderExpr("r.created_at, r.id").
-		Where("r.store_id = ? AND r.customer_id = ?", export.Customer.StoreID, export.Customer.ID).Scan(ctx)
-	for _, row := range rows {
-		reservation := row.reservation(settings.Timezone)
-		reservation.ConfirmedBy = nil // customers do not see the members of the store
-		export.Reservations = append(export.Reservations, reservation)
-	}
-	return err
+	q := e.Tx.NewSelect().Model(new([]reservationRow)).OrderExpr("r.created_at, r.id").
+		Where("r.store_id = ? AND r.customer_id = ?", e.Store, e.Customer)
+	return pg.Pages(ctx, e.Tx, q, func(rows []reservationRow) error {
+		var part app.CustomerExport
+		for _, row := range rows {
+			reservation := row.reservation(settings.Timezone)
+			reservation.ConfirmedBy = nil // customers do not see the members of the store
+			part.Reservations = append(part.Reservations, reservation)
+		}
+		return e.Each(part)
+	})
 }
 
-func exportLoyalty(ctx context.Context, tx bun.Tx, export *app.CustomerExport) error {
-	var rows []loyaltyRow
-	err := tx.NewSelect().Model(&rows).ColumnExpr("l.*, o.number AS order_number").
+func (e export) loyaltyEntries(ctx context.Context) error {
+	q := e.Tx.NewSelect().Model(new([]loyaltyRow)).ColumnExpr("l.*, o.number AS order_number").
 		Join("JOIN orders o ON o.store_id = l.store_id AND o.id = l.order_id").
-		Where("l.store_id = ? AND l.customer_id = ?", export.Customer.StoreID, export.Customer.ID).
-		OrderExpr("l.created_at, l.id").Scan(ctx)
-	for _, r := range rows {
-		export.LoyaltyEntries = append(export.LoyaltyEntries, app.LoyaltyEntry{
-			ID: r.ID, Kind: r.Kind, Points: r.Points, OrderNumber: strconv.FormatInt(r.OrderNumber, 10),
-			RefundID: r.RefundID, CreatedAt: app.At(r.CreatedAt),
-		})
-	}
-	return err
+		Where("l.store_id = ? AND l.customer_id = ?", e.Store, e.Customer).OrderExpr("l.created_at, l.id")
+	return pg.Pages(ctx, e.Tx, q, func(rows []loyaltyRow) error {
+		var part app.CustomerExport
+		for _, r := range rows {
+			part.LoyaltyEntries = append(part.LoyaltyEntries, app.LoyaltyEntry{
+				ID: r.ID, Kind: r.Kind, Points: r.Points, OrderNumber: strconv.FormatInt(r.OrderNumber, 10),
+				RefundID: r.RefundID, CreatedAt: app.At(r.CreatedAt),
+			})
+		}
+		return e.Each(part)
+	})
 }

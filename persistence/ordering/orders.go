@@ -288,8 +288,15 @@ func scanOrders(
 	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
 		return []app.Order{}, nil, err
 	}
-	ids := make([]app.OrderID, len(*rows))
-	for i, row := range *rows {
+	return withItems(ctx, tx, store, *rows)
+}
+
+// withItems returns orders with their items. There must be at least one order.
+func withItems(
+	ctx context.Context, tx bun.Tx, store app.StoreID, rows []orderRow,
+) ([]app.Order, []itemRow, error) {
+	ids := make([]app.OrderID, len(rows))
+	for i, row := range rows {
 		ids[i] = row.ID
 	}
 	var items []itemRow
@@ -299,8 +306,8 @@ func scanOrders(
 	for _, item := range items {
 		lines[item.OrderID] = append(lines[item.OrderID], item)
 	}
-	orders := make([]app.Order, len(*rows))
-	for i, row := range *rows {
+	orders := make([]app.Order, len(rows))
+	for i, row := range rows {
 		orders[i] = row.order(lines[row.ID])
 	}
 	return orders, items, err

@@ -178,7 +178,8 @@ func (db *DB) Payments(
 // it returns that refund and sets once.Existed; with other values it returns CONFLICT. It also returns NOT_FOUND,
 // REFUND_EXCEEDS_PAYMENT, and the errors of [pg.RunOnce].
 func (db *DB) RefundPayment(
-	ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor, once *pg.Once,
+	ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor,
+	once *pg.Once,
 ) (app.Refund, error) {
 	now = app.At(now).Time
 	return pg.CreateOnce(ctx, db.pg, store, once, now, func(ctx context.Context, tx bun.Tx) (app.Refund, error) {
@@ -290,12 +291,16 @@ func selectPayments(tx bun.Tx, rows *[]paymentRow) *bun.SelectQuery {
 func scanPayments(
 	ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, rows *[]paymentRow,
 ) ([]app.Payment, error) {
-	payments := []app.Payment{}
 	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
-		return payments, err
+		return []app.Payment{}, err
 	}
-	ids := make([]app.PaymentID, len(*rows))
-	for i, row := range *rows {
+	return withRefunds(ctx, tx, store, *rows)
+}
+
+// withRefunds returns payments with their refunds. There must be at least one payment.
+func withRefunds(ctx context.Context, tx bun.Tx, store app.StoreID, rows []paymentRow) ([]app.Payment, error) {
+	ids := make([]app.PaymentID, len(rows))
+	for i, row := range rows {
 		ids[i] = row.ID
 	}
 	var refunds []refundRow
@@ -306,8 +311,9 @@ func scanPayments(
 	for _, refund := range refunds {
 		refundsOf[refund.PaymentID] = append(refundsOf[refund.PaymentID], refund)
 	}
-	for _, row := range *rows {
-		payments = append(payments, row.payment(refundsOf[row.ID]))
+	payments := make([]app.Payment, len(rows))
+	for i, row := range rows {
+		payments[i] = row.payment(refundsOf[row.ID])
 	}
 	return payments, err
 }

@@ -20,11 +20,29 @@ type Queryer interface {
 // [Classify].
 func (db *DB) InStore(ctx context.Context, store app.StoreID, f func(ctx context.Context, tx bun.Tx) error) error {
 	return db.runTx(ctx, db.app, func(ctx context.Context, tx bun.Tx) error {
-		if _, err := tx.Tx.ExecContext(ctx, "SELECT set_config('comanda.store_id', $1, true)", store); err != nil {
+		if err := enterStore(ctx, tx, store); err != nil {
 			return err
 		}
 		return f(ctx, tx)
 	})
+}
+
+// SnapshotOf runs f once, in a read-only transaction of one store whose statements see the same state of the database.
+// f may have an effect outside of the database. Errors are classified, see [Classify].
+func (db *DB) SnapshotOf(ctx context.Context, store app.StoreID, f func(ctx context.Context, tx bun.Tx) error) error {
+	options := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
+	return Classify(db.app.RunInTx(ctx, options, func(ctx context.Context, tx bun.Tx) error {
+		if err := enterStore(ctx, tx, store); err != nil {
+			return err
+		}
+		return f(ctx, tx)
+	}))
+}
+
+// enterStore makes the rows of one store visible for a transaction.
+func enterStore(ctx context.Context, tx bun.Tx, store app.StoreID) error {
+	_, err := tx.Tx.ExecContext(ctx, "SELECT set_config('comanda.store_id', $1, true)", store)
+	return err
 }
 
 // InSystem is [DB.InStore] with a transaction that sees the rows of all stores. A test lists its

@@ -1,0 +1,206 @@
+package api
+
+import (
+	"compress/gzip"
+	"context"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/go-json-experiment/json"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// addLongHistory adds status changes of a customer's new order, of about 1 KiB each, and returns the path of the export
+// of the customer.
+func (w *world) addLongHistory(store string, changes int) (export string) {
+	w.Helper()
+	customer := w.addCustomer(store, "ada@example.com").Customer.ID
+	w.exec(`INSERT INTO order_history
+			(order_id, store_id, version, to_status, reason, actor_realm, actor_id, event_id, at)
+		SELECT order_id, store_id, n, 'CANCELLED', repeat('x', 900), actor_realm, actor_id, event_id, at
+		FROM order_history, generate_series(2, $2) n WHERE order_id = $1`, w.orderOf(store, customer).ID, changes)
+	return "/customers/" + string(customer) + "/export"
+}
+
+// exportsOn serves over TLS, with HTTP/2 if the client chooses it.
+func (w *world) exportsOn(db *persistence.DB, change func(*Server)) *httptest.Server {
+	w.Helper()
+	server := w.serverOn(db, func(*Config) {})
+	change(server)
+	listener := httptest.NewUnstartedServer(server)
+	listener.EnableHTTP2 = true
+	listener.StartTLS()
+	w.Cleanup(listener.Close)
+	return listener
+}
+
+// The parts of an export make the body of one response, also if they are compressed.
+func TestExportOfManyRows(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const changes = 2500
+	path := w.addLongHistory("own", changes)
+	server := w.exportsOn(w.db.DB, func(*Server) {})
+	for _, encoding := range []string{"identity", "gzip"} {
+		response := w.requestOf(server, path, w.tokens["OWNER"], header("Accept-Encoding", encoding))
+		defer response.Body.Close()
+		var body io.Reader = response.Body
+		if encoding == "gzip" {
+			unzipped, err := gzip.NewReader(body)
+			w.must(err)
+			body = unzipped
+		}
+		var shown success[app.CustomerExport]
+		w.must(json.UnmarshalRead(body, &shown, json.RejectUnknownMembers(true)))
+		if n := len(shown.Data.StatusChanges); !shown.Success || n != changes {
+			t.Errorf("%s: got %d status changes, want %d", encoding, n, changes)
+		}
+	}
+}
+
+// http1 returns a client that does not use HTTP/2.
+func http1(server *httptest.Server) *http.Client {
+	config := server.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+	config.NextProtos = nil
+	return &http.Client{Transport: &http.Transport{TLSClientConfig: config}}
+}
+
+// begun requests an export as the owner, without compression, and returns the response of which nothing is read.
+func (w *world) begun(server *httptest.Server, client *http.Client, path string) *http.Response {
+	w.Helper()
+	r, err := http.NewRequestWithContext(w.Context(), "GET", server.URL+path, nil)
+	w.must(err)
+	r.Header.Set("Authorization", "Bearer "+w.tokens["OWNER"])
+	r.Header.Set("Accept-Encoding", "identity")
+	response, err := client.Do(r)
+	w.must(err)
+	w.Cleanup(func() { response.Body.Close() })
+	return response
+}
+
+// largeExport is more than the buffers of a connection.
+const largeExport = 20_000
+
+// Clients that do not read their exports occupy the places of their website for exports. Its other requests and other
+// websites are served. The places are free when the clients disconnect.
+func TestSlowExportsOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server, db := w.serverOnPools()
+	listener := httptest.NewTLSServer(server)
+	defer listener.Close()
+	path := w.addLongHistory("own", largeExport)
+	website := w.stores["own"].website
+	var open []*http.Response
+	for range maxHeavyWork {
+		open = append(open, w.begun(listener, http1(listener), path))
+	}
+	if n := pool(db, pg.RoleApp).InUse; n != maxHeavyWork {
+		t.Errorf("connections of exports: got %d, want %d", n, maxHeavyWork)
+	}
+	server.work.wait = time.Millisecond
+	w.doOn(server, "GET", path, w.tokens["OWNER"], nil).refused(app.CodeUnavailable)
+	server.work.wait = testTimeout
+	w.doOn(server, "GET", "/products", w.tokens["OWNER"], nil).ok(200, nil)
+	foreign := "/customers/" + string(w.stores["foreign"].order.Customer.ID) + "/export"
+	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).ok(200, nil)
+	for _, response := range open {
+		response.Body.Close()
+	}
+	w.until("end of the exports", func() bool {
+		return server.work.users("heavy", website) == 0 && pool(db, pg.RoleApp).InUse == 0
+	})
+}
+
+// A client that has not read its export in time sees an error, not the end of the response.
+func TestSlowReadersAreCutOff(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	path := w.addLongHistory("own", largeExport)
+	var server *Server
+	listener := w.exportsOn(w.db.DB, func(s *Server) { server = s })
+	for version, client := range map[int]*http.Client{1: http1(listener), 2: listener.Client()} {
+		// On a slow machine, the time may end before the response begins.
+		response := &http.Response{}
+		for limit := time.Second; response.StatusCode != 200 && limit < testTimeout; limit *= 2 {
+			server.exportTimeout = limit
+			response = w.begun(listener, client, path)
+		}
+		if response.StatusCode != 200 || response.ProtoMajor != version {
+			t.Fatalf("got %s with %s, want 200 with version %d", response.Status, response.Proto, version)
+		}
+		w.until("end of the export", func() bool { return server.work.users("heavy", w.stores["own"].website) == 0 })
+		if n, err := io.Copy(io.Discard, response.Body); err == nil {
+			t.Errorf("HTTP/%d: got the end of the body after %d bytes, want an error", version, n)
+		}
+	}
+}
+
+// An error in the middle of an export is an error of the connection, also if nothing was sent yet. An error at its
+// beginning is an error response.
+func TestBrokenExports(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	wire := newWire(t, w.db)
+	listener := w.exportsOn(wire.db, func(*Server) {})
+	small := "/customers/" + string(w.stores["own"].order.Customer.ID) + "/export"
+	for name, path := range map[string]string{"large": w.addLongHistory("own", 1000), "small": small} {
+		for _, encoding := range []string{"identity", "gzip"} {
+			wire.lose("FROM customers")
+			if response := w.requestOf(listener, path, w.tokens["OWNER"]); response.StatusCode != 503 {
+				t.Errorf("%s export whose beginning fails: got %s, want 503", name, response.Status)
+			}
+			wire.lose("FROM customer_sessions")
+			ctx, cancel := context.WithTimeout(t.Context(), testTimeout)
+			defer cancel()
+			r, err := http.NewRequestWithContext(ctx, "GET", listener.URL+path, nil)
+			w.must(err)
+			r.Header.Set("Authorization", "Bearer "+w.tokens["OWNER"])
+			r.Header.Set("Accept-Encoding", encoding)
+			response, err := listener.Client().Do(r)
+			if err == nil {
+				_, err = io.Copy(io.Discard, response.Body)
+			}
+			if err == nil || ctx.Err() != nil {
+				t.Errorf("%s export whose end fails: got error %v, want one of the connection", name, err)
+			}
+			wire.lose("")
+		}
+	}
+}
+
+// The lists of a body come in the order of its members; a part that comes too late is an error.
+func TestListWriter(t *testing.T) {
+	t.Parallel()
+	type data struct {
+		A    []int  `json:"a"`
+		Name string `json:"name"`
+		B    []int  `json:"b"`
+		None *int   `json:"none,omitempty"`
+		C    []int  `json:"c"`
+	}
+	var out strings.Builder
+	w := newListWriter[data](&out)
+	for _, part := range []data{{Name: "x"}, {B: []int{1}}, {B: []int{2, 3}}} {
+		if err := w.write(part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := w.write(data{A: []int{1}}); err == nil {
+		t.Error("list of an earlier member: got no error, want one")
+	}
+	if err := w.close(); err != nil {
+		t.Fatal(err)
+	}
+	const want = `{"success":true,"data":{"a":[],"name":"x","b":[1,2,3],"c":[]}}`
+	if strings.TrimSpace(out.String()) != want {
+		t.Errorf("body: got %s, want %s", &out, want)
+	}
+}
