@@ -129,11 +129,18 @@ type loginOut struct {
 // get the same response in the same time.
 func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, error) {
 	refused := badCredentials()
+	var website app.WebsiteID
+	if in.StoreID != "" {
+		var err error
+		if website, err = s.db.WebsiteOf(ctx, in.StoreID); err != nil {
+			return loginOut{}, err
+		}
+	}
 	login, err := s.db.LoginByEmail(ctx, in.Email)
 	if err != nil && app.CodeOf(err) != app.CodeNotFound {
 		return loginOut{}, err
 	}
-	ok, fresh, err := s.passwords.check(ctx, in.Password, login.PasswordHash)
+	ok, fresh, err := s.passwords.check(ctx, website, in.Password, login.PasswordHash)
 	if err != nil {
 		return loginOut{}, err
 	}

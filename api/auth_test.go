@@ -1,14 +1,10 @@
 package api
 
 import (
-	"context"
 	"crypto/hmac"
 	"crypto/sha256"
 	"encoding/base64"
-	"errors"
-	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 
@@ -239,51 +235,6 @@ func TestRehash(t *testing.T) {
 	w.do("POST", "/auth/login", "", credentials("ada@example.com", password)).ok(200, nil)
 	if got := hash(); got != strong {
 		t.Errorf("hash after another login: got %s, want %s", got, strong)
-	}
-}
-
-// At most one hash per processor runs concurrently. A full queue returns UNAVAILABLE.
-func TestHashingIsBounded(t *testing.T) {
-	t.Parallel()
-	p := newPasswords()
-	p.maxWait = testTimeout
-	p.use(quickHashing)
-	var running, most atomic.Int64
-	started, release := make(chan struct{}, 100), make(chan struct{})
-	p.runs = func() {
-		most.Store(max(most.Load(), running.Add(1)))
-		started <- struct{}{}
-		<-release
-		running.Add(-1)
-	}
-	var wait sync.WaitGroup
-	for range cap(p.running) * 3 {
-		wait.Go(func() {
-			if _, _, err := p.check(t.Context(), app.NewSecret("x"), ""); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-	for range runtime.GOMAXPROCS(0) {
-		<-started
-	}
-	gone, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, _, err := p.check(gone, app.NewSecret("x"), ""); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled request: got %v, want %v", err, context.Canceled)
-	}
-	close(release)
-	wait.Wait()
-	if most.Load() > int64(runtime.GOMAXPROCS(0)) {
-		t.Errorf("got %d concurrent runs, want at most %d", most.Load(), runtime.GOMAXPROCS(0))
-	}
-
-	full := newPasswords()
-	for range cap(full.waiting) {
-		full.waiting <- struct{}{}
-	}
-	if _, _, err := full.check(t.Context(), app.NewSecret("x"), ""); app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("full queue: got %v, want %s", err, app.CodeUnavailable)
 	}
 }
 

@@ -48,7 +48,8 @@ func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCusto
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	if err := checkPassword("password", in.Password, append(words, in.Email, in.FirstName, in.LastName)...); err != nil {
+	words = append(words, in.Email, in.FirstName, in.LastName)
+	if err := checkPassword("password", in.Password, words...); err != nil {
 		return loginCustomerOut{}, err
 	}
 	if err := s.db.CheckStore(ctx, in.StoreID); err != nil {
@@ -57,7 +58,11 @@ func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCusto
 	if err := s.limitQuotas(ctx, c, in.StoreID); err != nil {
 		return loginCustomerOut{}, err
 	}
-	hash, err := s.passwords.hash(ctx, in.Password)
+	website, err := s.db.WebsiteOf(ctx, in.StoreID)
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
+	hash, err := s.passwords.hash(ctx, website, in.Password)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
@@ -77,11 +82,15 @@ func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn)
 		return loginCustomerOut{}, err
 	}
 	refused := app.Errorf(app.CodeInvalidCredentials, "the email or password is incorrect")
+	website, err := s.db.WebsiteOf(ctx, in.StoreID)
+	if err != nil {
+		return loginCustomerOut{}, err
+	}
 	login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
 	if err != nil && app.CodeOf(err) != app.CodeNotFound {
 		return loginCustomerOut{}, err
 	}
-	ok, fresh, err := s.passwords.check(ctx, in.Password, login.PasswordHash)
+	ok, fresh, err := s.passwords.check(ctx, website, in.Password, login.PasswordHash)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}

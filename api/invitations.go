@@ -133,7 +133,7 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 	}
 	var hash, verified string
 	if login == nil {
-		hash, err = s.passwords.hash(ctx, in.Password)
+		hash, err = s.passwords.hash(ctx, "", in.Password)
 		verified = hash
 	} else {
 		verified = login.PasswordHash
@@ -162,7 +162,7 @@ func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, ver
 // checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of
 // login. Too many of them end the invitation, so that an inviter cannot guess passwords.
 func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login identity.Login) error {
-	ok, _, err := s.passwords.check(ctx, in.Password, login.PasswordHash)
+	ok, _, err := s.passwords.check(ctx, "", in.Password, login.PasswordHash)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"runtime"
-	"time"
 
 	"github.com/alexedwards/argon2id"
 
@@ -24,34 +23,27 @@ var (
 // hashing are the parameters of new password hashes (docs/behaviour.md#passwords). Existing hashes contain their own.
 var hashing = argon2id.Params{Memory: 19 << 10, Iterations: 2, Parallelism: 1, SaltLength: 16, KeyLength: 32}
 
-const (
-	maxQueue = 256             // logins that wait for a slot to hash
-	maxWait  = 5 * time.Second // of one login
-)
-
 // HashPassword returns the hash of a password for users.password_hash.
 func HashPassword(password app.Secret) (string, error) {
 	return argon2id.CreateHash(password.Reveal(), &hashing)
 }
 
-// passwords hashes and checks passwords, at most one per processor concurrently: each hash takes 19 MiB and
-// a whole processor.
+// passwords hashes and checks passwords.
 type passwords struct {
-	running chan struct{}
-	waiting chan struct{}
-	maxWait time.Duration
-	params  argon2id.Params // of new hashes
-	dummy   string          // a hash of no password
-	runs    func()          // called for each hash; tests count them
+	*hashSlots
+	params argon2id.Params // of new hashes
+	dummy  string          // a hash of no password
+	runs   func()          // called for each hash; tests count them
 }
 
-func newPasswords() *passwords {
-	p := &passwords{
-		running: make(chan struct{}, runtime.GOMAXPROCS(0)),
-		waiting: make(chan struct{}, maxQueue),
-		maxWait: maxWait,
-		runs:    func() {},
+// newPasswords returns the hasher of a process with a limit of its memory in bytes; 0 = unlimited. Concurrent hashes
+// take at most a quarter of the memory, and a processor each.
+func newPasswords(memory uint64) *passwords {
+	slots := runtime.GOMAXPROCS(0)
+	if each := uint64(hashing.Memory) << 10; memory > 0 && memory/4/each < uint64(slots) { //nolint:gosec // positive
+		slots = max(int(memory/4/each), 1) //nolint:gosec // less than GOMAXPROCS
 	}
+	p := &passwords{hashSlots: newHashSlots(slots), runs: func() {}}
 	p.use(hashing)
 	return p
 }
@@ -68,9 +60,12 @@ func (p *passwords) use(params argon2id.Params) {
 
 // check reports whether a password matches a hash. It runs Argon2id exactly once, also for an invalid hash
 // ("" for an unknown user). If the password is correct and the hash has weaker parameters than new hashes,
-// fresh is a new hash, otherwise "". It returns UNAVAILABLE if no slot is free in time.
-func (p *passwords) check(ctx context.Context, password app.Secret, hash string) (ok bool, fresh string, err error) {
-	leave, err := p.enter(ctx)
+// fresh is a new hash, otherwise "". It returns UNAVAILABLE if no slot of the website is free in time. website is ""
+// for requests that name none.
+func (p *passwords) check(
+	ctx context.Context, website app.WebsiteID, password app.Secret, hash string,
+) (ok bool, fresh string, err error) {
+	leave, err := p.enter(ctx, website)
 	if err != nil {
 		return false, "", err
 	}
@@ -87,9 +82,9 @@ func (p *passwords) check(ctx context.Context, password app.Secret, hash string)
 	return ok, fresh, err
 }
 
-// hash returns the hash of a new password. It returns UNAVAILABLE if no slot is free in time.
-func (p *passwords) hash(ctx context.Context, password app.Secret) (string, error) {
-	leave, err := p.enter(ctx)
+// hash returns the hash of a new password. It returns UNAVAILABLE as check does.
+func (p *passwords) hash(ctx context.Context, website app.WebsiteID, password app.Secret) (string, error) {
+	leave, err := p.enter(ctx, website)
 	if err != nil {
 		return "", err
 	}
@@ -106,7 +101,7 @@ func (s *Server) newPassword(
 	if err := checkPassword(member, password, words...); err != nil {
 		return "", err
 	}
-	return s.passwords.hash(ctx, password)
+	return s.passwords.hash(ctx, "", password)
 }
 
 // checkPassword is newPassword without the hash.
@@ -115,26 +110,6 @@ func checkPassword(member string, password app.Secret, words ...string) error {
 		return app.Invalid(member, fault)
 	}
 	return nil
-}
-
-// enter waits for a slot to hash and returns the function that releases it.
-func (p *passwords) enter(ctx context.Context) (leave func(), err error) {
-	select {
-	case p.waiting <- struct{}{}:
-		defer func() { <-p.waiting }()
-	default:
-		return nil, app.Unavailable(maxWait)
-	}
-	timeout := time.NewTimer(p.maxWait)
-	defer timeout.Stop()
-	select {
-	case p.running <- struct{}{}:
-		return func() { <-p.running }, nil
-	case <-timeout.C:
-		return nil, app.Unavailable(maxWait)
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
 }
 
 // confirmPassword checks the current password of the logged-in user, for operations that a stolen session must
@@ -148,7 +123,7 @@ func (s *Server) confirmPassword(ctx context.Context, c *call, password app.Secr
 	if err := s.limitAccount(ctx, c, app.NormalEmail(login.User.Email)); err != nil {
 		return login, err
 	}
-	ok, _, err := s.passwords.check(ctx, password, login.PasswordHash)
+	ok, _, err := s.passwords.check(ctx, c.principal.WebsiteID, password, login.PasswordHash)
 	if err != nil {
 		return login, err
 	}
@@ -170,7 +145,7 @@ func (s *Server) confirmCustomerPassword(
 	if err := s.limitAccount(ctx, c, string(c.principal.StoreID), app.NormalEmail(login.Customer.Email)); err != nil {
 		return login, err
 	}
-	ok, _, err := s.passwords.check(ctx, password, login.PasswordHash)
+	ok, _, err := s.passwords.check(ctx, c.principal.WebsiteID, password, login.PasswordHash)
 	if err != nil {
 		return login, err
 	}
@@ -207,7 +182,7 @@ func (s *Server) changePassword(ctx context.Context, c *call, in changePasswordI
 	if err != nil {
 		return messageOut{}, err
 	}
-	hash, err := s.passwords.hash(ctx, in.NewPassword)
+	hash, err := s.passwords.hash(ctx, c.principal.WebsiteID, in.NewPassword)
 	if err != nil {
 		return messageOut{}, err
 	}
@@ -235,7 +210,7 @@ func (s *Server) changeCustomerPassword(ctx context.Context, c *call, in changeP
 	if login, err = s.confirmCustomerPassword(ctx, c, in.CurrentPassword); err != nil {
 		return messageOut{}, err
 	}
-	hash, err := s.passwords.hash(ctx, in.NewPassword)
+	hash, err := s.passwords.hash(ctx, c.principal.WebsiteID, in.NewPassword)
 	if err != nil {
 		return messageOut{}, err
 	}

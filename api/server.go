@@ -42,6 +42,7 @@ type Config struct {
 	APIBurst       int           // size of a burst of requests with one credential; 0 = 100
 	WebsiteRate    int           // requests a second of one website; 0 = 500
 	WebsiteBurst   int           // size of a burst of requests of one website; 0 = 1000
+	Memory         uint64        // limit of the process in bytes, for password hashes; 0 = unlimited
 	Tester         Tester        // of webhooks
 	Retrier        Retrier       // of deliveries
 	WatchdogDays   int           // days with failed attempts until a webhook is deactivated
@@ -120,7 +121,7 @@ func New(c Config) *Server {
 		pages: workflowPages{c.WorkflowURL, c.WorkflowRetention, c.DeadLetterRetention},
 		db:    c.DB, tokens: newTokens(c),
 		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
-		passwords: newPasswords(), limiter: newLimiter(c), buckets: newBuckets(c), work: newWork(c),
+		passwords: newPasswords(c.Memory), limiter: newLimiter(c), buckets: newBuckets(c), work: newWork(c),
 		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,
 		watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,

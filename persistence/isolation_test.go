@@ -215,6 +215,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"sealedBatch",                      // reseal
 		"countSealed",                      // reseal
 		"identity.UseOTP",                  // login
+		"identity.WebsiteOf",               // a login names only the store
 		"identity.WebsiteByDomain",         // a request from a page has no store yet
 		"identity.LoginFailed",             // login: a user may be a member of several stores
 		"identity.withUserNames",           // users belong to no store

@@ -114,6 +114,7 @@ func newAPI(
 		APIRate: config.APIRate, APIBurst: config.APIBurst,
 		WebsiteRate: config.WebsiteRate, WebsiteBurst: config.WebsiteBurst,
 		CORSOrigins: config.CORSOrigins, Providers: config.providers(), ProviderCAs: config.egressCAs,
+		Memory: memoryLimit(),
 		Tester: workflows, Retrier: workflows, Log: log, Metrics: metrics, Now: time.Now,
 		WatchdogDays: config.WatchdogDays, WorkflowURL: config.workflowURL(), Stopping: ctx.Done(),
 		DeadLetterRetention: config.DeadLetterRetention,

@@ -2,6 +2,8 @@ package identity
 
 import (
 	"context"
+	"database/sql"
+	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -266,6 +268,16 @@ func (db *DB) WebsiteByDomain(ctx context.Context, domain string) (app.WebsiteID
 	err := db.lookups.System().NewRaw(`SELECT id FROM websites WHERE domain = ?`, domain).
 		Scan(ctx, &id)
 	return id, pg.Classify(err)
+}
+
+// WebsiteOf returns the website of a store, "" if there is no such store.
+func (db *DB) WebsiteOf(ctx context.Context, store app.StoreID) (website app.WebsiteID, err error) {
+	err = db.lookups.System().DB.QueryRowContext(ctx, "SELECT website_id FROM stores WHERE id = $1", store).
+		Scan(&website)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return website, pg.Classify(err)
 }
 
 // BelongsTo reports whether a store belongs to a website.
