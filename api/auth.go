@@ -86,8 +86,8 @@ func sessionEnded() error {
 	return app.Errorf(app.CodeTokenRevoked, "the session has ended; log in again")
 }
 
-// authorize checks that the principal has the permission of the route and, if the store requires them, one-time
-// passwords.
+// authorize checks that the principal has the permission of the route and, if they are required, one-time passwords and
+// a recent proof of identity.
 func (s *Server) authorize(_ context.Context, c *call) error {
 	if !c.route.byAccessToken() {
 		return nil
@@ -96,7 +96,13 @@ func (s *Server) authorize(_ context.Context, c *call) error {
 	if p.Realm == app.RealmTenant && p.RequireOTP && !p.OTP && c.route.requiresOTP() {
 		return app.OTPSetupRequired()
 	}
-	return p.Can(c.route.Permission)
+	if err := p.Can(c.route.Permission); err != nil {
+		return err
+	}
+	if c.route.Proof && c.now.After(app.ProofEnd(p.ProvenAt)) {
+		return app.ReauthenticationRequired()
+	}
+	return nil
 }
 
 // bearer returns the credential of the one Authorization header.

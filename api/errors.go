@@ -26,6 +26,7 @@ var statuses = map[app.Code]int{
 	app.CodeInvalidCredentials:   http.StatusUnauthorized,
 	app.CodeOTPRequired:          http.StatusUnauthorized,
 	app.CodeOTPSetupRequired:     http.StatusForbidden,
+	app.CodeReauthentication:     http.StatusForbidden,
 	app.CodeHTTPSRequired:        http.StatusForbidden,
 	app.CodeCrossOrigin:          http.StatusForbidden,
 	app.CodeWebsiteSuspended:     http.StatusForbidden,

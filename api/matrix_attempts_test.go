@@ -49,7 +49,7 @@ func (w *world) attempt(rt route, store, token string) *response {
 		ids["auth"] = sessionNamed(token)
 		ids["customer-auth"] = ids["auth"]
 	}
-	if strings.HasPrefix(rt.Path, "/auth/otp") {
+	if strings.HasPrefix(rt.Path, "/auth/otp") || rt.Path == "/auth/reauthenticate" {
 		w.prepareOTP(rt)
 	}
 	if confirmed[rt.Path] {
@@ -94,6 +94,7 @@ func sessionNamed(token string) string {
 // confirmed lists the paths of operations that confirm the caller's password.
 var confirmed = map[string]bool{
 	"/auth/password": true, "/customer-auth/password": true, "/auth/otp": true, "/auth/otp/recovery-codes": true,
+	"/auth/reauthenticate": true,
 }
 
 // query returns the required query parameters of a route.
@@ -135,7 +136,7 @@ func (w *world) body(rt route) any {
 		return apiKeyBody()
 	case "POST /auth/password", "POST /customer-auth/password":
 		return object{"currentPassword": "x", "newPassword": goodPassword}
-	case "POST /auth/otp", "DELETE /auth/otp", "POST /auth/otp/recovery-codes":
+	case "POST /auth/otp", "DELETE /auth/otp", "POST /auth/otp/recovery-codes", "POST /auth/reauthenticate":
 		return object{"password": "x"}
 	case "POST /auth/otp/confirm":
 		return object{"code": w.code(otpSecret, 0)}

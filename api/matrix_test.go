@@ -18,6 +18,7 @@ var permitted = map[string]string{
 	"GET /auth/stores":           "OWNER ADMIN MANAGER STAFF",
 	"POST /auth/accept-invite":   "everybody",
 	"POST /auth/password":        "OWNER ADMIN MANAGER STAFF PLATFORM",
+	"POST /auth/reauthenticate":  "OWNER ADMIN MANAGER STAFF PLATFORM",
 	"GET /auth/sessions":         "OWNER ADMIN MANAGER STAFF PLATFORM",
 	"DELETE /auth/sessions":      "OWNER ADMIN MANAGER STAFF PLATFORM",
 	"DELETE /auth/sessions/{id}": "OWNER ADMIN MANAGER STAFF PLATFORM",

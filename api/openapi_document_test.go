@@ -182,6 +182,9 @@ func codesOf(rt route) []app.Code {
 	if rt.requiresOTP() && rt.byAccessToken() && app.Permissions[rt.Permission].Role != "" {
 		codes = append(codes, app.CodeOTPSetupRequired)
 	}
+	if rt.Proof {
+		codes = append(codes, app.CodeReauthentication)
+	}
 	role := app.Permissions[rt.Permission].Role
 	if role != "" && role != app.RoleStaff || rt.Handler.in.Implements(reflect.TypeFor[demanding]()) {
 		codes = append(codes, app.CodeInsufficientRole)

@@ -32,7 +32,7 @@ func (w *world) prepareOTP(rt route) {
 	for _, user := range w.users {
 		sealed := persistencetest.Keyring().Sealer().Seal(app.NewSecret(otpSecret), string(user.ID))
 		switch rt.Method + " " + rt.Path {
-		case "POST /auth/otp":
+		case "POST /auth/otp", "POST /auth/reauthenticate":
 			w.exec(`UPDATE users SET otp_secret = NULL, otp_pending_at = NULL, otp_enabled_at = NULL WHERE id = $1`,
 				user.ID)
 		case "POST /auth/otp/confirm":

@@ -14,6 +14,7 @@ type route struct {
 	Path       string
 	Realms     []app.Realm    // of the tokens that it accepts or issues; API keys belong to the tenant realm
 	Permission app.Permission // or public, or byRefreshToken
+	Proof      bool           // requires a recent proof of identity
 	Limit      limit          // the rate limits that a request counts against, in addition to its credential's bucket
 	Cookie     string         // the refresh cookie that it reads, sets or clears; "" = none
 	Idempotent bool           // accepts an Idempotency-Key
@@ -79,10 +80,12 @@ func routes() []route {
 
 		{Method: get, Path: "/auth/sessions", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
 			Across: true, Status: 200, Handler: listSessions},
-		{Method: del, Path: "/auth/sessions", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
-			Across: true, Status: 204, Handler: endOtherSessions},
+		{Method: del, Path: "/auth/sessions", Realms: users, Permission: app.OwnTenantAccount, Proof: true,
+			Limit: perSession, Across: true, Status: 204, Handler: endOtherSessions},
 		{Method: del, Path: "/auth/sessions/{id}", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
 			Across: true, Status: 204, Handler: endSession},
+		{Method: post, Path: "/auth/reauthenticate", Realms: users, Permission: app.OwnTenantAccount,
+			Limit: perSession, Across: true, Status: 200, Handler: reauthenticate},
 		{Method: post, Path: "/auth/password", Realms: users, Permission: app.OwnTenantAccount, Limit: perSession,
 			Across: true, Status: 200, Handler: changePassword},
 
@@ -93,10 +96,10 @@ func routes() []route {
 
 		{Method: get, Path: "/users", Realms: tenant, Permission: app.ManageUsers, Across: true, Status: 200,
 			Handler: listUsers},
-		{Method: post, Path: "/users", Realms: tenant, Permission: app.ManageUsers, Limit: perMail, Idempotent: true,
-			Across: true, Status: 201, Handler: inviteUser},
-		{Method: patch, Path: "/users/{id}", Realms: tenant, Permission: app.ManageUsers, Across: true, Status: 200,
-			Handler: updateUser},
+		{Method: post, Path: "/users", Realms: tenant, Permission: app.ManageUsers, Proof: true, Limit: perMail,
+			Idempotent: true, Across: true, Status: 201, Handler: inviteUser},
+		{Method: patch, Path: "/users/{id}", Realms: tenant, Permission: app.ManageUsers, Proof: true, Across: true,
+			Status: 200, Handler: updateUser},
 		{Method: del, Path: "/users/{id}", Realms: tenant, Permission: app.ManageUsers, Across: true, Status: 204,
 			Handler: removeUser},
 
@@ -159,8 +162,8 @@ func routes() []route {
 		{Method: post, Path: "/customer-auth/email/confirm", Realms: customer, Permission: public, Limit: perToken,
 			Status: 200, Handler: confirmCustomerEmail},
 
-		{Method: post, Path: "/api-keys", Realms: tenant, Permission: app.ManageAPIKeys, Idempotent: true,
-			Across: true, Status: 201, Handler: createAPIKey},
+		{Method: post, Path: "/api-keys", Realms: tenant, Permission: app.ManageAPIKeys, Proof: true,
+			Idempotent: true, Across: true, Status: 201, Handler: createAPIKey},
 		{Method: get, Path: "/api-keys", Realms: tenant, Permission: app.ManageAPIKeys, Across: true, Status: 200,
 			Handler: listAPIKeys},
 		{Method: post, Path: "/api-keys/{id}/revoke", Realms: tenant, Permission: app.ManageAPIKeys, Across: true,

@@ -19,6 +19,8 @@ var (
 	listSessions     = handle("listSessions", (*Server).sessions)
 	endSession       = handle("endSession", (*Server).endSession, app.CodeNotFound)
 	endOtherSessions = handle("endOtherSessions", (*Server).endOtherSessions)
+	reauthenticate   = handle("reauthenticate", (*Server).reauthenticate, app.CodeInvalidCredentials,
+		app.CodeOTPRequired)
 
 	listCustomerSessions     = handle("listCustomerSessions", (*Server).customerSessions)
 	endCustomerSession       = handle("endCustomerSession", (*Server).endCustomerSession, app.CodeNotFound)
@@ -161,6 +163,28 @@ func (s *Server) logout(ctx context.Context, c *call, _ noIn) (logoutOut, error)
 	}
 	c.clearRefreshToken()
 	return logoutOut{Message: "logged out"}, nil
+}
+
+type reauthenticateIn struct {
+	Password app.Secret `json:"password" validate:"required,password"`
+	OTP      app.Secret `json:"otp" validate:"onetimepassword"`
+}
+
+type reauthenticateOut struct {
+	Until app.Time `json:"until"`
+}
+
+// reauthenticate starts the time again in which the session can use operations that require a recent proof of identity.
+func (s *Server) reauthenticate(ctx context.Context, c *call, in reauthenticateIn) (reauthenticateOut, error) {
+	login, err := s.confirmPassword(ctx, c, in.Password)
+	if err != nil {
+		return reauthenticateOut{}, err
+	}
+	if err := s.checkOTP(ctx, c, login.User, in.OTP); err != nil {
+		return reauthenticateOut{}, err
+	}
+	err = s.db.ProveIdentity(ctx, c.now, c.principal, login.PasswordHash)
+	return reauthenticateOut{app.At(app.ProofEnd(c.now))}, err
 }
 
 type sessionList = list[app.LoginSession, cursorMeta]

@@ -23,6 +23,7 @@ const (
 	CodeInvalidCredentials   Code = "INVALID_CREDENTIALS"
 	CodeOTPRequired          Code = "OTP_REQUIRED"
 	CodeOTPSetupRequired     Code = "OTP_SETUP_REQUIRED"
+	CodeReauthentication     Code = "REAUTHENTICATION_REQUIRED"
 	CodeHTTPSRequired        Code = "HTTPS_REQUIRED"
 	CodeCrossOrigin          Code = "CROSS_ORIGIN"
 	CodeWebsiteSuspended     Code = "WEBSITE_SUSPENDED"
@@ -144,6 +145,13 @@ func TokenInvalid() *Error {
 // OTPSetupRequired returns the error for a user without one-time passwords in a store that requires them.
 func OTPSetupRequired() *Error {
 	return Errorf(CodeOTPSetupRequired, "this store requires one-time passwords; switch them on with POST /auth/otp")
+}
+
+// ReauthenticationRequired returns the error for an operation that requires a recent proof of identity
+// (docs/behaviour.md#recent-proof-of-identity).
+func ReauthenticationRequired() *Error {
+	return Errorf(CodeReauthentication,
+		"this operation requires that you gave your password within the last hour; use POST /auth/reauthenticate")
 }
 
 // WebsiteSuspended returns the WEBSITE_SUSPENDED error for a valid credential of a suspended website

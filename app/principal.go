@@ -170,6 +170,7 @@ type Principal struct {
 	CustomerID CustomerID
 	SessionID  SessionID
 	LoggedInAt time.Time // start of the session
+	ProvenAt   time.Time // when the user last gave the password in the session; zero in other realms than the users'
 	OTP        bool      // the user has one-time passwords switched on
 	RequireOTP bool      // the store requires one-time passwords of its members
 	Sandbox    bool      // the store is a sandbox

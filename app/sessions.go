@@ -14,6 +14,13 @@ const (
 	EndedByAdmin    EndReason = "admin"    // comanda admin, or the user was disabled
 )
 
+// ProofTTL is the time for which a password that a user gave in a session proves the user's identity for operations that
+// could extend or keep a stolen session's reach (docs/behaviour.md#recent-proof-of-identity).
+const ProofTTL = time.Hour
+
+// ProofEnd returns the time until which a password that the user gave at proven is a recent proof.
+func ProofEnd(proven time.Time) time.Time { return proven.Add(ProofTTL) }
+
 // MaxUserAgent is the number of characters that are stored of the User-Agent header of a login.
 const MaxUserAgent = 256
 

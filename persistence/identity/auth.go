@@ -145,8 +145,9 @@ func (db *DB) startSession(
 			return err
 		}
 		if user.PlatformRole != nil {
-			_, err := tx.Tx.ExecContext(ctx, `INSERT INTO sessions (id, user_id, created_at, expires_at, address, user_agent)
-				VALUES ($1, $2, $3, $4, $5, $6)`, session.ID, user.ID, now, now.Add(ttl), by.Address, by.UserAgent)
+			_, err := tx.Tx.ExecContext(ctx, `INSERT INTO sessions
+					(id, user_id, created_at, proven_at, expires_at, address, user_agent)
+				VALUES ($1, $2, $3, $3, $4, $5, $6)`, session.ID, user.ID, now, now.Add(ttl), by.Address, by.UserAgent)
 			if err != nil {
 				return err
 			}
@@ -155,8 +156,8 @@ func (db *DB) startSession(
 		session.StoreID, session.Role = entry.StoreID, entry.Role
 		_, err = tx.Tx.ExecContext(ctx, `WITH used AS (UPDATE users SET last_store_id = $1 WHERE id = $2)
 			INSERT INTO sessions
-				(id, user_id, active_store_id, active_view_id, created_at, expires_at, address, user_agent)
-			SELECT $3, $2, store_id, id, $4, $5, $6, $7 FROM store_views WHERE store_id = $1 AND is_default`,
+				(id, user_id, active_store_id, active_view_id, created_at, proven_at, expires_at, address, user_agent)
+			SELECT $3, $2, store_id, id, $4, $4, $5, $6, $7 FROM store_views WHERE store_id = $1 AND is_default`,
 			entry.StoreID, user.ID, session.ID, now, now.Add(ttl), by.Address, by.UserAgent)
 		if err != nil {
 			return err
@@ -241,7 +242,7 @@ func (db *DB) Authenticate(
 		p.Realm = app.RealmPlatform
 	}
 	var suspended bool
-	err := db.lookups.System().DB.QueryRowContext(ctx, `SELECT s.created_at, u.otp_enabled_at IS NOT NULL,
+	err := db.lookups.System().DB.QueryRowContext(ctx, `SELECT s.created_at, s.proven_at, u.otp_enabled_at IS NOT NULL,
 			coalesce(m.role, ''), coalesce(st.website_id, ''),
 			w.suspended_at IS NOT NULL, coalesce(live.require_otp, st.require_otp, false),
 			st.sandbox_of IS NOT NULL,
@@ -257,7 +258,7 @@ func (db *DB) Authenticate(
 			AND CASE WHEN s.active_store_id = m.store_id THEN v.id = s.active_view_id ELSE v.is_default END
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL
 			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL END`, session, user, store).
-		Scan(&p.LoggedInAt, &p.OTP, &p.Role, &p.WebsiteID, &suspended, &p.RequireOTP, &p.Sandbox, &p.View.ID,
+		Scan(&p.LoggedInAt, &p.ProvenAt, &p.OTP, &p.Role, &p.WebsiteID, &suspended, &p.RequireOTP, &p.Sandbox, &p.View.ID,
 			&p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
 	return authenticated(p, suspended, err)
 }

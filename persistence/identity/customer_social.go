@@ -182,7 +182,7 @@ func (db *DB) LinkIdentity(
 		if err := lockCustomerSession(ctx, tx, p); err != nil {
 			return err
 		}
-		if err := replaceHash(ctx, tx, `UPDATE customers SET password_hash = $1
+		if err := changeVerified(ctx, tx, `UPDATE customers SET password_hash = $1
 			WHERE store_id = $4 AND id = $2 AND password_hash = $3`,
 			login.PasswordHash, p.CustomerID, login.PasswordHash, p.StoreID); err != nil {
 			return err

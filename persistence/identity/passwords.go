@@ -46,7 +46,7 @@ func (db *DB) ChangePassword(
 		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
-		if err := replaceHash(ctx, tx, `UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3`,
+		if err := changeVerified(ctx, tx, `UPDATE users SET password_hash = $1 WHERE id = $2 AND password_hash = $3`,
 			hash, p.UserID, verified); err != nil {
 			return err
 		}
@@ -65,7 +65,7 @@ func (db *DB) ChangeCustomerPassword(
 		if err := lockCustomerSession(ctx, tx, p); err != nil {
 			return err
 		}
-		if err := replaceHash(ctx, tx, `UPDATE customers SET password_hash = $1
+		if err := changeVerified(ctx, tx, `UPDATE customers SET password_hash = $1
 			WHERE store_id = $4 AND id = $2 AND password_hash = $3`,
 			hash, p.CustomerID, verified, p.StoreID); err != nil {
 			return err
@@ -78,8 +78,8 @@ func (db *DB) ChangeCustomerPassword(
 	})
 }
 
-// replaceHash runs an update of a password hash, INVALID_CREDENTIALS if it changes no row.
-func replaceHash(ctx context.Context, tx bun.Tx, statement string, args ...any) error {
+// changeVerified runs an update that requires the verified password hash, INVALID_CREDENTIALS if it changes no row.
+func changeVerified(ctx context.Context, tx bun.Tx, statement string, args ...any) error {
 	result, err := tx.Tx.ExecContext(ctx, statement, args...)
 	if err != nil {
 		return err

@@ -102,6 +102,7 @@ CREATE TABLE sessions (
     active_store_id text REFERENCES stores,      -- null for platform administrators
     active_view_id  text REFERENCES store_views,
     refresh_counter bigint NOT NULL DEFAULT 0,
+    proven_at       timestamptz NOT NULL,        -- when the user last gave the password
     address         text NOT NULL DEFAULT '',    -- of the client at login
     user_agent      text NOT NULL DEFAULT '',    -- of the client at login, at most 256 characters
     created_at      timestamptz NOT NULL,

@@ -95,6 +95,38 @@ describe("the security page", () => {
     });
   });
 
+  it("asks for the password again before an operation that requires it, then continues", async () => {
+    const owner = await newUser("OWNER");
+    await as(browser, owner, async (page) => {
+      // The refusal of a session whose user logged in more than an hour ago; the proof is a real one.
+      let proven = false;
+      page.on("response", (response) => {
+        proven ||= response.url().endsWith("/auth/reauthenticate") && response.status() === 200;
+      });
+      const error = { statusCode: 403, code: "REAUTHENTICATION_REQUIRED", message: "too old", requestId: "req_1" };
+      await page.route("**/api-keys", (route) =>
+        route.request().method() === "POST" && !proven
+          ? route.fulfill({ status: 403, json: { success: false, error } })
+          : route.continue(),
+      );
+      await visit(page, "API keys");
+      await page.getByRole("button", { name: "Create API key" }).first().click();
+      await page.getByLabel("Name", { exact: true }).fill("Till");
+      await page.getByRole("checkbox", { name: /^read:orders/ }).check();
+      await page.getByRole("button", { name: "Create", exact: true }).click();
+      const dialog = page.getByRole("dialog", { name: "Confirm that it is you" });
+      await dialog.getByLabel("Password").fill("not the password");
+      await dialog.getByRole("button", { name: "Continue" }).click();
+      await dialog.getByText("This is not your current password.").waitFor();
+      await accessible(page, "the question for the password");
+      await shoot(page, "security-reauthenticate");
+      await page.keyboard.press("Escape"); // neither dialog closes
+      await dialog.getByLabel("Password").fill(owner.password);
+      await dialog.getByRole("button", { name: "Continue" }).click();
+      await page.getByTestId("api-key").waitFor();
+    });
+  });
+
   it("sets up a second factor, which a login then requires", async () => {
     const user = await newUser("STAFF");
     let codes;

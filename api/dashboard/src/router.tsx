@@ -10,6 +10,7 @@ import { ordersSearch } from "@/pages/orders/search";
 import { paymentsSearch } from "@/pages/payments/search";
 import { productsSearch } from "@/pages/products/search";
 import { reservationsSearch } from "@/pages/reservations/search";
+import { ProofDialog } from "@/pages/security/proof-dialog";
 import { deadLettersSearch, eventsSearch, webhookSearch } from "@/pages/webhooks/search";
 import { AccountProvider, useAccount } from "@/session/account";
 import { SessionProvider, useSessionState } from "@/session/session";
@@ -64,6 +65,7 @@ function Inside() {
       return (
         <AccountProvider fallback={fallback}>
           <Realm />
+          <ProofDialog />
         </AccountProvider>
       );
   }

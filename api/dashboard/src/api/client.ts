@@ -1,13 +1,26 @@
 import { ComandaError, createClient, errorOf } from "@comanda/client";
 
 import { setReached } from "./connection";
+import { askForProof } from "./proof";
 import { readable } from "./readable";
 import { accessToken, refresh } from "./token";
 
 const staleCodes = ["TOKEN_EXPIRED", "TOKEN_REVOKED", "TOKEN_INVALID"];
 
-/** Sends a request with the access token. If the token has expired, renews it and retries once. */
+/**
+ * Sends a request with the access token. If the operation requires a recent proof of identity, asks the user for it and
+ * retries once.
+ */
 export async function authorized(request: Request): Promise<Response> {
+  const again = request.clone();
+  const response = await withCurrentToken(request);
+  if (response.status !== 403 || (await errorOf(response.clone())).code !== "REAUTHENTICATION_REQUIRED")
+    return response;
+  return (await askForProof()) && !again.signal.aborted ? withCurrentToken(again) : response;
+}
+
+/** Sends a request with the access token. If the token has expired, renews it and retries once. */
+async function withCurrentToken(request: Request): Promise<Response> {
   const retry = request.clone();
   const used = accessToken();
   if (used) request.headers.set("Authorization", `Bearer ${used}`);
