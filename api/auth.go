@@ -93,7 +93,8 @@ func (s *Server) authorize(_ context.Context, c *call) error {
 		return nil
 	}
 	p := c.principal
-	if p.Realm == app.RealmTenant && p.RequireOTP && !p.OTP && c.route.requiresOTP() {
+	required := p.Realm == app.RealmTenant && p.RequireOTP || p.Realm == app.RealmPlatform && s.adminOTP
+	if required && !p.OTP && c.route.requiresOTP() {
 		return app.OTPSetupRequired()
 	}
 	if err := p.Can(c.route.Permission); err != nil {

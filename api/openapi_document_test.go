@@ -179,7 +179,8 @@ func codesOf(rt route) []app.Code {
 	if rt.byAccessToken() && app.Permissions[rt.Permission].Role != "" {
 		codes = append(codes, app.CodeAPIKeyRevoked, app.CodeInsufficientScope)
 	}
-	if rt.requiresOTP() && rt.byAccessToken() && app.Permissions[rt.Permission].Role != "" {
+	grant := app.Permissions[rt.Permission]
+	if rt.requiresOTP() && rt.byAccessToken() && (grant.Role != "" || grant.Platform) {
 		codes = append(codes, app.CodeOTPSetupRequired)
 	}
 	if rt.Proof {

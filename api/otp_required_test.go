@@ -101,3 +101,27 @@ func TestInviteFromAStoreThatDoesNotRequireOTP(t *testing.T) {
 	w.do("POST", resend, owner, nil).ok(200, nil)
 	w.do("POST", "/users", owner, grace("OWNER", sibling)).ok(201, nil)
 }
+
+// A platform administrator without one-time passwords is refused, except on /auth/*, from the next request on.
+func TestPlatformRequiresOTP(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	u := otpUser{account: w.otpAccounts()["platform administrator"]}
+	optional := w.server
+	w.server = w.serverOn(w.db.DB, func(c *Config) { c.OptionalOTP = false })
+	u.token = u.logIn(password)
+	for _, rt := range routes() {
+		if rt.accepts(app.RealmPlatform) && strings.HasPrefix(rt.Path, "/platform/") {
+			w.attempt(rt, "own", u.token).refused(app.CodeOTPSetupRequired)
+		}
+	}
+	w.do("GET", "/orders", w.tokens["OWNER"], nil).ok(200, nil) // users of stores are not affected
+	w.do("GET", "/auth/me", u.token, nil).ok(200, nil)
+	w.do("GET", "/auth/sessions", u.token, nil).ok(200, nil)
+	w.doOn(optional, "GET", "/platform/websites", u.token, nil).ok(200, nil)
+
+	u = u.enroll()
+	w.do("GET", "/platform/websites", u.token, nil).ok(200, nil)
+	w.do("DELETE", "/auth/otp", u.token, object{"password": password}).ok(204, nil)
+	w.do("GET", "/platform/websites", u.token, nil).refused(app.CodeOTPSetupRequired)
+}

@@ -35,8 +35,8 @@ func (rt *route) byAccessToken() bool {
 	return rt.Permission != public && rt.Permission != byRefreshToken
 }
 
-// requiresOTP reports whether a route is closed to users without one-time passwords in a store that requires them. The
-// routes with which users switch them on are open.
+// requiresOTP reports whether a route is closed to users without one-time passwords where these are required: in some
+// stores, and on the platform. The routes with which users switch them on are open.
 func (rt *route) requiresOTP() bool { return !strings.HasPrefix(rt.Path, "/auth/") }
 
 // accepts reports whether a route is for tokens of a realm.

@@ -35,6 +35,7 @@ type Config struct {
 	RefreshTTL     time.Duration // of refresh tokens, in whole seconds
 	RefreshLeeway  time.Duration // in which a superseded refresh token gets its successor again; 0 = none
 	SessionMaxAge  time.Duration // 0 = unlimited
+	OptionalOTP    bool          // whether platform administrators can do without one-time passwords
 	TrustedProxies []netip.Prefix
 	RateLimit      int           // logins of a client address in any RateWindow; 0 = 10
 	RateWindow     time.Duration // 0 = 60 s
@@ -71,6 +72,7 @@ type Server struct {
 	tokens    tokens
 	refreshes app.RefreshRules
 	passwords *passwords
+	adminOTP  bool // whether platform administrators need one-time passwords
 	limiter   limiter
 	buckets   *buckets
 	work      *work
@@ -122,6 +124,7 @@ func New(c Config) *Server {
 		db:    c.DB, tokens: newTokens(c),
 		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
 		passwords: newPasswords(c.Memory), limiter: newLimiter(c), buckets: newBuckets(c), work: newWork(c),
+		adminOTP:  !c.OptionalOTP,
 		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,
 		watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),
 		origins: http.NewCrossOriginProtection(), proxies: c.TrustedProxies,

@@ -149,7 +149,7 @@ func quickHash(t *testing.T, password string) string {
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
-		RefreshTTL: 168 * time.Hour, Timeout: testTimeout,
+		RefreshTTL: 168 * time.Hour, Timeout: testTimeout, OptionalOTP: true,
 		TrustedProxies: proxies, RateLimit: 1000, APIRate: 100_000, APIBurst: 100_000,
 		WebsiteRate: 100_000, WebsiteBurst: 100_000, Tester: &w.tester,
 		Retrier: &w.retrier,

@@ -142,9 +142,10 @@ func TokenInvalid() *Error {
 	return &Error{Code: CodeTokenInvalid, Message: "the access token or API key is missing or invalid"}
 }
 
-// OTPSetupRequired returns the error for a user without one-time passwords in a store that requires them.
+// OTPSetupRequired returns the error for a user without one-time passwords in a store that requires them, and for a
+// platform administrator without them.
 func OTPSetupRequired() *Error {
-	return Errorf(CodeOTPSetupRequired, "this store requires one-time passwords; switch them on with POST /auth/otp")
+	return Errorf(CodeOTPSetupRequired, "one-time passwords are required; switch them on with POST /auth/otp")
 }
 
 // ReauthenticationRequired returns the error for an operation that requires a recent proof of identity

@@ -95,6 +95,7 @@ type Config struct {
 	RefreshTokenTTL    time.Duration `env:"COMANDA_REFRESH_TOKEN_TTL" envDefault:"168h"`
 	RefreshReuseLeeway time.Duration `env:"COMANDA_REFRESH_REUSE_LEEWAY" envDefault:"0s"`
 	SessionMaxAge      time.Duration `env:"COMANDA_SESSION_MAX_AGE" envDefault:"720h"` // 0 = unlimited
+	PlatformOTP        requirement   `env:"COMANDA_PLATFORM_OTP" envDefault:"required"`
 	AuthRateLimit      int           `env:"COMANDA_AUTH_RATE_LIMIT" envDefault:"10"`
 	AuthRateWindow     time.Duration `env:"COMANDA_AUTH_RATE_WINDOW" envDefault:"60s"`
 	APIRate            int           `env:"COMANDA_API_RATE" envDefault:"50"`
@@ -152,6 +153,25 @@ func (c *Config) providers() map[app.Provider]api.Provider {
 		providers[name] = api.Provider{Issuer: p.Issuer, JWKSURL: p.JWKSURL}
 	}
 	return providers
+}
+
+// requirement is whether something is required.
+type requirement string
+
+const (
+	required requirement = "required"
+	optional requirement = "optional"
+)
+
+// UnmarshalText accepts one of the constants.
+func (r *requirement) UnmarshalText(text []byte) error {
+	switch word := requirement(text); word {
+	case required, optional:
+		*r = word
+		return nil
+	default:
+		return fmt.Errorf("%q must be required or optional", word)
+	}
 }
 
 // Load reads and checks the configuration of a process from its environment. It checks the API's variables only if

@@ -43,7 +43,7 @@ func TestLoadDefaults(t *testing.T) {
 		config.SessionMaxAge != 30*24*time.Hour || config.AuthRateLimit != 10 ||
 		config.AuthRateWindow != time.Minute || len(config.EgressAllow) != 0 || len(config.TrustedProxies) != 2 ||
 		config.Burst != burstAuto || config.ReconcileAfter != 3*time.Minute ||
-		config.AuditRetention != 400*24*time.Hour {
+		config.AuditRetention != 400*24*time.Hour || config.PlatformOTP != required {
 		t.Errorf("configuration of the minimal environment: %+v, want the documented defaults", config)
 	}
 }
@@ -96,6 +96,9 @@ func TestLoadNamesEveryFault(t *testing.T) {
 		"API burst too high": {with("COMANDA_API_BURST", "100001"), []string{apiBurst}},
 		"rate window 0": {
 			with("COMANDA_AUTH_RATE_WINDOW", "0s"), []string{"COMANDA_AUTH_RATE_WINDOW: must be a positive duration"},
+		},
+		"platform OTP": {
+			with("COMANDA_PLATFORM_OTP", "on"), []string{`COMANDA_PLATFORM_OTP: "on" must be required or optional`},
 		},
 		"negative session settings": {
 			with("COMANDA_REFRESH_REUSE_LEEWAY", "-1s", "COMANDA_SESSION_MAX_AGE", "-1h"),
@@ -176,6 +179,16 @@ func TestLoadSessions(t *testing.T) {
 	config, err := Load(with("COMANDA_REFRESH_REUSE_LEEWAY", "10s", "COMANDA_SESSION_MAX_AGE", "0"), API)
 	if err != nil || config.RefreshReuseLeeway != 10*time.Second || config.SessionMaxAge != 0 {
 		t.Errorf("leeway %v, maximum age %v, %v, want 10s and 0", config.RefreshReuseLeeway, config.SessionMaxAge, err)
+	}
+}
+
+func TestLoadPlatformOTP(t *testing.T) {
+	t.Parallel()
+	for word, want := range map[string]requirement{"": required, "required": required, "optional": optional} {
+		config, err := Load(with("COMANDA_PLATFORM_OTP", word), API)
+		if err != nil || config.PlatformOTP != want {
+			t.Errorf("COMANDA_PLATFORM_OTP=%q: got %q, %v, want %q", word, config.PlatformOTP, err, want)
+		}
 	}
 }
 

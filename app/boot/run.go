@@ -110,6 +110,7 @@ func newAPI(
 		DB: db, Keyring: config.keyring, Issuer: config.BaseURL,
 		AccessTTL: config.AccessTokenTTL, RefreshTTL: config.RefreshTokenTTL,
 		RefreshLeeway: config.RefreshReuseLeeway, SessionMaxAge: config.SessionMaxAge,
+		OptionalOTP:    config.PlatformOTP == optional,
 		TrustedProxies: config.TrustedProxies, RateLimit: config.AuthRateLimit, RateWindow: config.AuthRateWindow,
 		APIRate: config.APIRate, APIBurst: config.APIBurst,
 		WebsiteRate: config.WebsiteRate, WebsiteBurst: config.WebsiteBurst,

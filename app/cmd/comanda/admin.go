@@ -35,6 +35,8 @@ func createPlatformAdmin(
 		return err
 	}
 	fmt.Fprintf(stdout, "created the platform administrator %s (%s)\n", *email, id)
+	fmt.Fprintln(stdout, "Log in to the dashboard and set up a second factor on the page Security. Without it, the "+
+		"platform console is closed, unless COMANDA_PLATFORM_OTP=optional.")
 	return nil
 }
 

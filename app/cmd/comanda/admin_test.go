@@ -168,8 +168,9 @@ func TestCreatePlatformAdmin(t *testing.T) {
 		return comanda(t, db.URL, stdin, append([]string{"admin", "create-platform-admin"}, args...)...)
 	}
 	code, out, errors := create("correct horse\n", "--email", "root@example.com", "--name", "Root")
-	if code != 0 || !strings.Contains(out, "root@example.com") || strings.Contains(out+errors, "horse") {
-		t.Errorf("exit status %d, output %s%s, want 0, the email and no password", code, out, errors)
+	if code != 0 || !strings.Contains(out, "root@example.com") || !strings.Contains(out, "second factor") ||
+		strings.Contains(out+errors, "horse") {
+		t.Errorf("exit status %d, output %s%s, want 0, the email, the second factor and no password", code, out, errors)
 	}
 	login, err := db.LoginByEmail(t.Context(), "root@example.com")
 	if err != nil || login.User.PlatformRole == nil {

@@ -102,6 +102,7 @@ func (s *Stack) settings(o Options, d databases, files localca.Files) (map[strin
 		"COMANDA_SECRET_KEYS":     key,
 		"COMANDA_EGRESS_ALLOW":    "127.0.0.0/8,::1/128",
 		"COMANDA_DRAIN_DELAY":     "0s", // no load balancer
+		"COMANDA_PLATFORM_OTP":    "optional",
 	}
 	return o.settings(decided, defaults), nil
 }

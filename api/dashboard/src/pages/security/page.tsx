@@ -12,13 +12,13 @@ const route = getRouteApi("/inside/security");
 /** The security settings of the logged-in user. */
 export function SecurityPage() {
   const { required } = route.useSearch();
-  const { otpEnabled } = useAccount().user;
+  const { user, store } = useAccount();
   return (
     <>
       <PageHeader title="Security" about="Your own login. The settings apply to all stores that you work in." />
-      {required && !otpEnabled && (
+      {required && !user.otpEnabled && (
         <p role="status" className="mb-5 rounded-md border border-warning/40 p-3 text-sm">
-          This store requires a second factor. Set it up below to continue.
+          {store ? "This store" : "The platform console"} requires a second factor. Set it up below to continue.
         </p>
       )}
       <div className="grid gap-5 [&>*]:min-w-0">
