@@ -16,8 +16,12 @@ const (
 	MaxPassword = 1024 // bytes
 )
 
-// maxPadding is the number of digits and symbols that do not make a common or a guessable password acceptable.
-const maxPadding = 8
+const (
+	// maxPadding is the number of digits and symbols that do not make a common or a guessable password acceptable.
+	maxPadding = 8
+	// maxPaddingLetters is the number of letters among them.
+	maxPaddingLetters = 3
+)
 
 // commonPasswords are 49,000 common and breached passwords and common words, in lower case, from the npm package
 // @zxcvbn-ts/language-common 4.1.3 (MIT licence).
@@ -47,6 +51,8 @@ func PasswordFault(password Secret, words ...string) string {
 		return fmt.Sprintf("must have at most %d bytes", MaxPassword)
 	case IsCommonPassword(password):
 		return "is a common password; choose another one"
+	case isPredictable(strings.ToLower(value)):
+		return "must not be a repeat or a sequence such as abcabc, 4321 or qwerty; choose another one"
 	case isMadeOf(strings.ToLower(value), append(words, "comanda")):
 		return "must not be made of the email or of names; choose another one"
 	}
@@ -73,8 +79,7 @@ func notLetter(r rune) bool { return !unicode.IsLetter(r) }
 
 func isSymbol(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
 
-// isMadeOf reports whether a password in lower case contains words and hardly anything else: at most eight further
-// characters, of which at most three are letters.
+// isMadeOf reports whether a password in lower case contains words and hardly anything else, see isPadding.
 func isMadeOf(password string, texts []string) bool {
 	words := contextWords(texts)
 	for _, variant := range []string{password, leet.Replace(password)} {
@@ -82,23 +87,23 @@ func isMadeOf(password string, texts []string) bool {
 		for _, word := range words {
 			rest = strings.ReplaceAll(rest, word, "")
 		}
-		letters := 0
-		for _, r := range rest {
-			if unicode.IsLetter(r) {
-				letters++
-			}
-		}
-		if rest != variant && letters <= 3 && utf8.RuneCountInString(rest) <= maxPadding {
+		if rest != variant && isPadding([]rune(rest)) {
 			return true
 		}
 	}
 	return false
 }
 
-// contextWords returns the words of texts with at least three characters, in lower case, the longest first.
+// contextWords returns the words of texts with at least three characters, in lower case, the longest first. An email and
+// its local part are also words as a whole, whatever their symbols.
 func contextWords(texts []string) (words []string) {
 	for _, text := range texts {
-		for _, word := range strings.FieldsFunc(strings.ToLower(text), isSymbol) {
+		text = strings.ToLower(text)
+		parts := strings.FieldsFunc(text, isSymbol)
+		if at := strings.LastIndexByte(text, '@'); at >= 0 {
+			parts = append(parts, text, text[:at])
+		}
+		for _, word := range parts {
 			if utf8.RuneCountInString(word) >= 3 {
 				words = append(words, word)
 			}

@@ -7,14 +7,16 @@ import (
 
 func TestPasswordFault(t *testing.T) {
 	t.Parallel()
-	words := []string{"ada.lovelace@engine.example", "Ada Lovelace", "Trattoria Mitte", "trattoria.example"}
+	words := []string{
+		"ada.lovelace@engine.example", "A-._+-1-2@x.io", "Ada Lovelace", "Trattoria Mitte", "trattoria.example",
+	}
 	for _, c := range []struct{ password, want string }{
 		{"correct horse battery", ""},
 		{" spaces count ", ""},
 		{"ölmühlenweg", ""},
 		{"пароль-для-еды", ""},
 		{"水煮鱼很好吃的呀", ""},
-		{strings.Repeat("x", MaxPassword), ""},
+		{strings.Repeat("correct horse ", 73) + "ok", ""},
 		{"dragon7391846205", ""}, // too long a number for padding
 		{"adamantium flow", ""},
 		{"trattoria umbrella", ""},
@@ -42,6 +44,41 @@ func TestPasswordFault(t *testing.T) {
 		{"ada.lovelace@engine.example", "names"},
 		{"lovelace1815", "common"},
 		{"engineada!", "names"},
+		{"a-._+-1-2", "names"},
+		{"A-._+-1-2@X.io", "names"},
+		{"a-._+-1-2@x.io!", "names"},
+		{"!a-._+-1-2#7", "names"},
+
+		{"aaaaaaaaa", "sequence"},
+		{"AAAAaaaaaAA", "sequence"},
+		{"水水水水水水水水", "sequence"},
+		{strings.Repeat("x", MaxPassword), "sequence"},
+		{"xyxyxyxyx", "sequence"},
+		{"x7-x7-x7-", "sequence"},
+		{"x7-X7-x7-X", "sequence"},
+		{"#########", "sequence"},
+		{"aaaabbbbcccc", "sequence"},
+		{"abcdefghijk", "sequence"},
+		{"ZyXwVuTsRq", "sequence"},
+		{"23456789012", "sequence"},
+		{"0987654321098", "sequence"},
+		{"wertyuiop", "sequence"},
+		{"poiuytrew", "sequence"},
+		{"SDFGHJKLKJHGF", "sequence"},
+		{"mnbvcxzmnbvcxz", "sequence"},
+		{"tzuiopoiuzt", "sequence"},
+		{"azertyuiopp", "sequence"},
+		{"@#$%^&*(", "sequence"},
+		{"klmnklmn9876", "sequence"},
+		{"opq987tre", "sequence"},
+		{"-ijklmnop-7x", "sequence"},
+		{"efghijk x7q", "sequence"},
+
+		{"efghijk xpqy", ""}, // four other letters
+		{"powertree", ""},    // parts of rows with three characters
+		{"mississippi river", ""},
+		{"tartar sauce", ""},
+		{"abcd 12 tz 90 77", ""},
 	} {
 		got := PasswordFault(NewSecret(c.password), words...)
 		if c.want == "" && got != "" || !strings.Contains(got, c.want) {

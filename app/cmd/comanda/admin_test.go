@@ -211,7 +211,7 @@ func TestCreatePlatformAdmin(t *testing.T) {
 	for email, newline := range map[string]string{
 		"lf@example.com": "\n", "crlf@example.com": "\r\n", "none@example.com": "",
 	} {
-		if code, _, errors := create(strings.Repeat("x", 1024)+newline, "--email", email, "--name", "A"); code != 0 {
+		if code, _, errors := create(strings.Repeat("correct horse ", 73)+"ok"+newline, "--email", email, "--name", "A"); code != 0 {
 			t.Errorf("password of 1,024 bytes followed by %q: exit status %d, %s, want 0", newline, code, errors)
 		}
 	}
