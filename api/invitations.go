@@ -1,9 +1,11 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	"encoding/base64"
+	"errors"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -120,7 +122,7 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 	if fault := app.PasswordFault(in.Password, in.Name); fault != "" {
 		return loginOut{}, app.Invalid("password", fault)
 	}
-	login, err := s.db.Invited(ctx, c.now, in.Token)
+	invited, err := s.db.Invited(ctx, c.now, in.Token)
 	if err != nil {
 		return loginOut{}, err
 	}
@@ -131,18 +133,17 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 	if fault := app.PasswordFault(in.Password, append(words, in.Name)...); fault != "" {
 		return loginOut{}, app.Invalid("password", fault)
 	}
-	var hash, verified string
-	if login == nil {
+	hash := ""
+	if !invited.New {
+		err = s.checkInvited(ctx, c, in, invited)
+	}
+	if invited.New || errors.Is(err, errClaim) {
 		hash, err = s.passwords.hash(ctx, "", in.Password)
-		verified = hash
-	} else {
-		verified = login.PasswordHash
-		err = s.checkInvited(ctx, c, in, *login)
 	}
 	if err != nil {
 		return loginOut{}, err
 	}
-	out, err := s.join(ctx, c, in, hash, verified)
+	out, err := s.join(ctx, c, in, hash, cmp.Or(hash, invited.PasswordHash))
 	switch app.CodeOf(err) {
 	case app.CodeInvalidCredentials, app.CodeNotFound: // disabled or removed since the credentials were checked
 		return loginOut{}, badCredentials()
@@ -150,7 +151,7 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 	return out, err
 }
 
-// join accepts an invitation and logs in the user whose password matched a hash. hash is that of a new user.
+// join accepts an invitation and logs in the user whose password matched a hash. hash is that of a new password.
 func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, verified string) (loginOut, error) {
 	user, store, err := s.db.Accept(ctx, c.now, c.actor(), in.Token, in.Name, hash)
 	if err != nil {
@@ -159,12 +160,19 @@ func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, ver
 	return s.startSession(ctx, c, user, verified, store)
 }
 
-// checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of
-// login. Too many of them end the invitation, so that an inviter cannot guess passwords.
-func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login identity.Login) error {
+// errClaim means that a person who accepts a mailed invitation has another password than the account, whose email was
+// never proven. The account is the person's (docs/behaviour.md#proven-emails).
+var errClaim = errors.New("the account belongs to the invited person")
+
+// checkInvited checks the credentials of an existing user who accepts an invitation. It returns errClaim, or the errors
+// of login. Too many of these end the invitation, so that an inviter cannot guess passwords.
+func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login identity.Invited) error {
 	ok, _, err := s.passwords.check(ctx, "", in.Password, login.PasswordHash)
 	if err != nil {
 		return err
+	}
+	if !ok && login.Claimable {
+		return errClaim
 	}
 	if fault := faultOf(login.Disabled, ok); fault != "" {
 		s.loginFailed(c, login.User, fault)

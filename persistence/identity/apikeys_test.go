@@ -97,8 +97,8 @@ func TestSandboxFollowsMemberships(t *testing.T) {
 	}
 	for _, change := range []string{
 		"SELECT 1",
-		`INSERT INTO users (id, email, name, password_hash, created_at)
-			VALUES ('usr_new', 'new@example.com', 'New', '-', now())`,
+		`INSERT INTO users (id, email, email_proven, name, password_hash, created_at)
+			VALUES ('usr_new', 'new@example.com', true, 'New', '-', now())`,
 		`INSERT INTO memberships (user_id, store_id, role, created_at) SELECT 'usr_new', id, 'ADMIN', now() FROM stores
 			WHERE sandbox_of IS NULL`,
 		"UPDATE memberships SET role = 'STAFF' WHERE user_id = 'usr_new' AND store_id = '" + string(r.Stores[0]) + "'",

@@ -22,8 +22,8 @@ type NewUser struct {
 	Roles        map[app.StoreID]app.Role
 }
 
-// CreateUser creates a user with roles. It returns CONFLICT if the email is in use, regardless of
-// case.
+// CreateUser creates a user with roles, whose email the operator vouches for. It returns CONFLICT if the email is in
+// use, regardless of case.
 func (db *DB) CreateUser(ctx context.Context, now time.Time, user NewUser) (app.UserID, error) {
 	var id app.UserID
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -36,8 +36,8 @@ func (db *DB) CreateUser(ctx context.Context, now time.Time, user NewUser) (app.
 func insertUser(ctx context.Context, tx bun.Tx, now time.Time, user NewUser) (app.UserID, error) {
 	id := app.NewID[app.UserID](now)
 	created, err := pg.Inserted(tx.NewRaw(`INSERT INTO users
-			(id, email, name, password_hash, platform_role, created_at)
-		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
+			(id, email, email_proven, name, password_hash, platform_role, created_at)
+		VALUES (?, ?, true, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
 		id, user.Email, user.Name, user.PasswordHash, user.PlatformRole, now).Exec(ctx))
 	if err != nil {
 		return "", err
@@ -59,16 +59,18 @@ func insertUser(ctx context.Context, tx bun.Tx, now time.Time, user NewUser) (ap
 type Login struct {
 	User         app.User
 	PasswordHash string
+	EmailProven  bool
 	Disabled     bool
 }
 
 // LoginByEmail returns the user with an email, regardless of case, NOT_FOUND if there is no such user.
 func (db *DB) LoginByEmail(ctx context.Context, email string) (Login, error) {
 	var login Login
-	err := db.pg.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, disabled_at IS NOT NULL
+	err := db.pg.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, email_proven,
+			disabled_at IS NOT NULL
 		FROM users WHERE lower(email) = ?`, app.NormalEmail(email)).
 		Scan(ctx, &login.User.ID, &login.User.Email, &login.User.Name, &login.User.PlatformRole, &login.PasswordHash,
-			&login.Disabled)
+			&login.EmailProven, &login.Disabled)
 	return login, pg.Classify(err)
 }
 

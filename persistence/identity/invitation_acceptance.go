@@ -25,27 +25,33 @@ func (db *DB) InvitedEmail(ctx context.Context, token app.Secret) (string, error
 	return email, pg.Classify(err)
 }
 
-// Invited returns the login with the email of an invitation, or nil if there is no such user. It
-// returns TOKEN_INVALID if the token is unknown or the invitation has ended, and WEBSITE_SUSPENDED if the
-// website is suspended.
-func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (*Login, error) {
+// Invited is the login with the email of an invitation.
+type Invited struct {
+	Login
+	New       bool // there is no such user; Login is zero
+	Claimable bool // the invitation was mailed, and the email of the user was never proven
+}
+
+// Invited returns the login with the email of an invitation. It returns TOKEN_INVALID if the token is unknown or the
+// invitation has ended, and WEBSITE_SUSPENDED if the website is suspended.
+func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (Invited, error) {
 	var email string
-	var suspended bool
-	err := db.pg.System().NewRaw(`SELECT i.email, `+toSuspended+` FROM invitations i WHERE `+acceptable,
-		hashOf(token), now).Scan(ctx, &email, &suspended)
+	var mailed, suspended bool
+	err := db.pg.System().NewRaw(`SELECT i.email, i.mailed, `+toSuspended+` FROM invitations i WHERE `+acceptable,
+		hashOf(token), now).Scan(ctx, &email, &mailed, &suspended)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
-		return nil, invitationEnded()
+		return Invited{}, invitationEnded()
 	case err != nil:
-		return nil, pg.Classify(err)
+		return Invited{}, pg.Classify(err)
 	case suspended:
-		return nil, app.WebsiteSuspended()
+		return Invited{}, app.WebsiteSuspended()
 	}
-	found, err := db.LoginByEmail(ctx, email)
+	login, err := db.LoginByEmail(ctx, email)
 	if app.CodeOf(err) == app.CodeNotFound {
-		return nil, nil
+		return Invited{New: true}, nil
 	}
-	return &found, err
+	return Invited{Login: login, Claimable: mailed && !login.EmailProven && !login.Disabled}, err
 }
 
 // InvitationFailed counts a wrong password or one-time password of an existing user who accepts an
@@ -74,7 +80,8 @@ func (db *DB) InvitationFailed(ctx context.Context, now time.Time, by app.Actor,
 }
 
 // Accept makes the invited user a member of the invitation's stores and returns the user and the first
-// of the stores. With a password hash it creates the user; otherwise the user with that email joins. It
+// of the stores. With a password hash it creates the user, or takes the account over whose email was never proven, if the
+// invitation was mailed; otherwise the user with that email joins. A mailed invitation proves the email. Accept
 // raises the role of an existing membership, and never lowers it. It returns TOKEN_INVALID and
 // WEBSITE_SUSPENDED like [DB.Invited], INVALID_CREDENTIALS if the user is disabled or has another email meanwhile, and
 // CONFLICT if the email belongs to a platform administrator, or a user with that email was created concurrently.
@@ -87,9 +94,9 @@ func (db *DB) Accept(
 		var invitation invitationRow
 		var suspended bool
 		err := tx.NewRaw(`UPDATE invitations i SET accepted_at = ?1 WHERE `+acceptable+`
-			RETURNING i.id, i.email, i.name, i.role, i.store_ids, `+toSuspended, hashOf(token), now).
+			RETURNING i.id, i.email, i.name, i.role, i.store_ids, i.mailed, `+toSuspended, hashOf(token), now).
 			Scan(ctx, &invitation.ID, &invitation.Email, &invitation.Name, &invitation.Role,
-				pgdialect.Array(&invitation.StoreIDs), &suspended)
+				pgdialect.Array(&invitation.StoreIDs), &invitation.Mailed, &suspended)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return invitationEnded()
@@ -101,7 +108,7 @@ func (db *DB) Accept(
 		if name != "" {
 			invitation.Name = name
 		}
-		if user, err = invitedUser(ctx, tx, now, invitation, passwordHash); err != nil {
+		if user, err = invitedUser(ctx, tx, now, by, invitation, passwordHash); err != nil {
 			return err
 		}
 		stores, err = join(ctx, tx, now, by.As(user), user.ID, invitation)
@@ -113,33 +120,66 @@ func (db *DB) Accept(
 	return user, stores[0], nil
 }
 
-// invitedUser returns the user with the email of an invitation. With a password hash it creates the user.
+// invitedUser returns the user with the email of an invitation. With a password hash it creates the user or takes the
+// account over, see [DB.Accept].
 func invitedUser(
-	ctx context.Context, tx bun.Tx, now time.Time, invitation invitationRow, passwordHash string,
+	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, invitation invitationRow, passwordHash string,
 ) (user app.User, err error) {
+	created := false
 	if passwordHash != "" {
-		created, err := pg.Inserted(tx.NewRaw(`INSERT INTO users (id, email, name, password_hash, created_at)
-			VALUES (?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`,
-			app.NewID[app.UserID](now), invitation.Email, invitation.Name, passwordHash, now).Exec(ctx))
+		created, err = pg.Inserted(tx.NewRaw(`INSERT INTO users
+				(id, email, email_proven, name, password_hash, created_at)
+			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, app.NewID[app.UserID](now), invitation.Email,
+			invitation.Mailed, invitation.Name, passwordHash, now).Exec(ctx))
 		if err != nil {
 			return user, err
 		}
-		if !created { // created concurrently: the password was not checked
-			return user, app.Errorf(app.CodeConflict,
-				"a user with this email was just created; accept again with that user's password")
-		}
 	}
-	err = tx.NewRaw(`SELECT id, email, name, platform_role
-		FROM users WHERE lower(email) = ? AND disabled_at IS NULL`, app.NormalEmail(invitation.Email)).
-		Scan(ctx, &user.ID, &user.Email, &user.Name, &user.PlatformRole)
+	var proven bool
+	err = tx.NewRaw(`SELECT id, email, name, platform_role, email_proven
+		FROM users WHERE lower(email) = ? AND disabled_at IS NULL FOR UPDATE`, app.NormalEmail(invitation.Email)).
+		Scan(ctx, &user.ID, &user.Email, &user.Name, &user.PlatformRole, &proven)
 	switch {
 	case errors.Is(err, sql.ErrNoRows): // since the password was checked
-		err = app.Errorf(app.CodeInvalidCredentials, "the user is disabled")
-	case err == nil && user.PlatformRole != nil:
-		err = app.Errorf(app.CodeConflict,
+		return user, app.Errorf(app.CodeInvalidCredentials, "the user is disabled")
+	case err != nil:
+		return user, err
+	case user.PlatformRole != nil:
+		return user, app.Errorf(app.CodeConflict,
 			"a platform administrator cannot join a store; ask for an invitation to another email")
+	case created:
+		return user, nil
+	case passwordHash == "": // the password and the one-time password of the user were right
+		_, err = tx.NewRaw(`UPDATE users SET email_proven = email_proven OR ? WHERE id = ?`, invitation.Mailed, user.ID).
+			Exec(ctx)
+		return user, err
+	case proven || !invitation.Mailed: // created concurrently: the password was not checked
+		return user, app.Errorf(app.CodeConflict,
+			"a user with this email was just created; accept again with that user's password")
 	}
-	return user, err
+	user.Name = invitation.Name
+	return user, takeOver(ctx, tx, now, by, user, passwordHash)
+}
+
+// takeOver gives the account of a locked user, whose email was never proven, to the person who accepts a mailed
+// invitation.
+func takeOver(
+	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, passwordHash string,
+) error {
+	_, err := tx.NewRaw(`UPDATE users SET name = ?, password_hash = ? WHERE id = ?`, user.Name, passwordHash, user.ID).
+		Exec(ctx)
+	if err != nil {
+		return err
+	}
+	if _, err := userSessions.end(ctx, tx, now, string(user.ID), "", app.EndedByPassword); err != nil {
+		return err
+	}
+	err = pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditPasswordReset, string(user.ID),
+		map[string]any{"reason": byClaim})
+	if err != nil {
+		return err
+	}
+	return claimEmail(ctx, tx, now, by.As(user), user.ID)
 }
 
 // join makes a user a member of the stores of an invitation and returns the stores, sorted.

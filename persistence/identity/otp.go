@@ -145,11 +145,13 @@ func removeOTP(ctx context.Context, tx bun.Tx, user app.UserID, state otpState) 
 	if !state.on {
 		return app.Errorf(app.CodeNotFound, "one-time passwords are not on")
 	}
-	_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET otp_secret = NULL, otp_pending_at = NULL, otp_enabled_at = NULL,
-			otp_last_step = 0, recovery_hashes = '{}'
-		WHERE id = $1`, user)
+	_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET `+withoutOTP+` WHERE id = $1`, user)
 	return err
 }
+
+// withoutOTP are the assignments that switch one-time passwords off.
+const withoutOTP = `otp_secret = NULL, otp_pending_at = NULL, otp_enabled_at = NULL, otp_last_step = 0,
+	recovery_hashes = '{}'`
 
 // UseOTP uses up a code or a recovery code of a user whose password has been verified. It does nothing if one-time
 // passwords are disabled or there is no such user. It returns OTP_REQUIRED for an empty code, INVALID_CREDENTIALS for a

@@ -35,7 +35,7 @@ func (db *DB) MailReset(ctx context.Context, now time.Time, user app.UserID, tok
 		if err != nil {
 			return err
 		}
-		id, err := insertReset(ctx, tx, now, user, token)
+		id, err := insertReset(ctx, tx, now, user, token, true)
 		if err != nil {
 			return err
 		}
@@ -54,7 +54,7 @@ func (db *DB) CreateReset(ctx context.Context, now time.Time, by app.Actor, emai
 		if disabled {
 			return app.Errorf(app.CodeConflict, "the user is disabled; enable the user first")
 		}
-		if _, err := insertReset(ctx, tx, now, user, token); err != nil {
+		if _, err := insertReset(ctx, tx, now, user, token, false); err != nil {
 			return err
 		}
 		return pg.AuditOperator(ctx, tx, now, user, by, app.AuditPasswordResetIssued, nil)
@@ -63,7 +63,7 @@ func (db *DB) CreateReset(ctx context.Context, now time.Time, by app.Actor, emai
 
 // insertReset inserts a link of a user, whose row is locked, and ends the oldest links beyond maxResets.
 func insertReset(
-	ctx context.Context, tx bun.Tx, now time.Time, user app.UserID, token app.Secret,
+	ctx context.Context, tx bun.Tx, now time.Time, user app.UserID, token app.Secret, mailed bool,
 ) (app.PasswordResetID, error) {
 	id, hash := app.NewID[app.PasswordResetID](now), sha256.Sum256([]byte(token.Reveal()))
 	_, err := tx.Tx.ExecContext(ctx, `DELETE FROM password_resets WHERE id IN (
@@ -72,8 +72,8 @@ func insertReset(
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Tx.ExecContext(ctx, `INSERT INTO password_resets (id, user_id, token_hash, created_at, expires_at)
-		VALUES ($1, $2, $3, $4, $5)`, id, user, hash[:], now, now.Add(app.PasswordResetTTL))
+	_, err = tx.Tx.ExecContext(ctx, `INSERT INTO password_resets (id, user_id, token_hash, mailed, created_at, expires_at)
+		VALUES ($1, $2, $3, $4, $5, $6)`, id, user, hash[:], mailed, now, now.Add(app.PasswordResetTTL))
 	return id, err
 }
 
@@ -148,21 +148,21 @@ func resetInvalid(err error) error {
 }
 
 // ResetPassword replaces the password hash of the user to whom a token belongs, ends all sessions of the
-// user and, by a trigger, all links. It returns TOKEN_INVALID if the token is unknown, used or expired;
-// of two concurrent calls, one succeeds.
+// user and, by a trigger, all links. A mailed token proves the email, see [claimEmail]. It returns TOKEN_INVALID if the
+// token is unknown, used or expired; of two concurrent calls, one succeeds.
 func (db *DB) ResetPassword(ctx context.Context, now time.Time, by app.Actor, token app.Secret, hash string) error {
 	key := sha256.Sum256([]byte(token.Reveal()))
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var user app.User
-		err := tx.Tx.QueryRowContext(ctx, `SELECT u.id, u.platform_role FROM users u
+		var mailed, proven bool
+		err := tx.Tx.QueryRowContext(ctx, `SELECT u.id, u.platform_role, u.email_proven FROM users u
 			WHERE u.id = (SELECT user_id FROM password_resets WHERE token_hash = $1) AND u.disabled_at IS NULL
-			FOR UPDATE`, key[:]).Scan(&user.ID, &user.PlatformRole)
+			FOR UPDATE`, key[:]).Scan(&user.ID, &user.PlatformRole, &proven)
 		if err != nil {
 			return resetInvalid(err)
 		}
-		var used string
 		err = tx.Tx.QueryRowContext(ctx, `DELETE FROM password_resets WHERE token_hash = $1 AND expires_at > $2
-			RETURNING id`, key[:], now).Scan(&used)
+			RETURNING mailed`, key[:], now).Scan(&mailed)
 		if err != nil {
 			return resetInvalid(err)
 		}
@@ -173,7 +173,11 @@ func (db *DB) ResetPassword(ctx context.Context, now time.Time, by app.Actor, to
 		if _, err := userSessions.end(ctx, tx, now, string(user.ID), "", app.EndedByPassword); err != nil {
 			return err
 		}
-		return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditPasswordReset, string(user.ID), nil)
+		err = pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditPasswordReset, string(user.ID), nil)
+		if err != nil || !mailed || proven {
+			return err
+		}
+		return claimEmail(ctx, tx, now, by.As(user), user.ID)
 	})
 }
 

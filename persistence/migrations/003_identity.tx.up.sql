@@ -7,6 +7,7 @@
 CREATE TABLE users (
     id              text PRIMARY KEY,
     email           text COLLATE "C" NOT NULL,
+    email_proven    boolean NOT NULL,          -- a mailed link was used, or the operator entered the email
     name            text NOT NULL,
     password_hash   text NOT NULL,
     platform_role   text CHECK (platform_role IN ('ADMIN')),
@@ -122,6 +123,7 @@ CREATE TABLE password_resets (
     id         text PRIMARY KEY,
     user_id    text NOT NULL REFERENCES users,
     token_hash bytea NOT NULL UNIQUE,
+    mailed     boolean NOT NULL, -- to the email of the user; otherwise, the operator got the link
     created_at timestamptz NOT NULL,
     expires_at timestamptz NOT NULL
 );
