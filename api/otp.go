@@ -2,9 +2,14 @@ package api
 
 import (
 	"context"
+	"crypto/rand"
+
+	"github.com/alexedwards/argon2id"
+	"golang.org/x/crypto/argon2"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/otp"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of one-time passwords.
@@ -59,10 +64,17 @@ func showRecoveryCodes(codes []app.Secret) recoveryCodesOut {
 	return out
 }
 
-// confirmOTP switches one-time passwords on.
+// confirmOTP switches one-time passwords on. A wrong code costs no hash.
 func (s *Server) confirmOTP(ctx context.Context, c *call, in confirmOTPIn) (recoveryCodesOut, error) {
+	if err := s.db.CheckOTPSetup(ctx, c.now, c.principal, in.Code); err != nil {
+		return recoveryCodesOut{}, err
+	}
 	codes := otp.NewRecoveryCodes()
-	err := s.db.ConfirmOTP(ctx, c.now, c.actor(), c.principal, in.Code, codes)
+	hashes, err := s.passwords.hashRecoveryCodes(ctx, codes)
+	if err != nil {
+		return recoveryCodesOut{}, err
+	}
+	err = s.db.ConfirmOTP(ctx, c.now, c.actor(), c.principal, in.Code, hashes)
 	return showRecoveryCodes(codes), err
 }
 
@@ -71,7 +83,11 @@ func (s *Server) replaceRecoveryCodes(ctx context.Context, c *call, in currentPa
 		return recoveryCodesOut{}, err
 	}
 	codes := otp.NewRecoveryCodes()
-	err := s.db.ReplaceRecoveryCodes(ctx, c.now, c.actor(), c.principal, codes)
+	hashes, err := s.passwords.hashRecoveryCodes(ctx, codes)
+	if err != nil {
+		return recoveryCodesOut{}, err
+	}
+	err = s.db.ReplaceRecoveryCodes(ctx, c.now, c.actor(), c.principal, hashes)
 	return showRecoveryCodes(codes), err
 }
 
@@ -87,9 +103,62 @@ func (s *Server) disableOTP(ctx context.Context, c *call, in currentPasswordIn) 
 func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.Secret) error {
 	failures := s.limiter.budget(1, "otp", string(user.ID))
 	failures.Most = otp.Failures
-	err := s.db.UseOTP(ctx, c.now, c.actor(), user, code, failures)
+	recovery, err := s.recoveryHash(ctx, user.ID, code, failures)
+	if err != nil {
+		return err
+	}
+	err = s.db.UseOTP(ctx, c.now, c.actor(), user, code, recovery, failures)
 	if app.CodeOf(err) == app.CodeInvalidCredentials {
 		s.loginFailed(c, user, app.FaultOTP)
 	}
 	return err
+}
+
+// recoveryHash returns the hash of a recovery code that a user gives, "" for a code of an authenticator and for a user
+// without recovery codes. It returns RATE_LIMITED if the budget of failures is used up.
+func (s *Server) recoveryHash(
+	ctx context.Context, user app.UserID, code app.Secret, failures identity.Budget,
+) (string, error) {
+	if code.Len() == 0 || otp.IsCode(code) {
+		return "", nil
+	}
+	like, err := s.db.RecoveryHash(ctx, user, failures)
+	if err != nil || like == "" {
+		return "", err
+	}
+	return s.passwords.hashLike(ctx, otp.RecoveryCode(code), like)
+}
+
+// hashRecoveryCodes returns the hashes of a user's recovery codes. They have one salt, so that a login computes one hash
+// to find the code among them.
+func (p *passwords) hashRecoveryCodes(ctx context.Context, codes []app.Secret) ([]string, error) {
+	salt := make([]byte, p.params.SaltLength)
+	rand.Read(salt)
+	like := encodeHash(p.params, salt, make([]byte, p.params.KeyLength))
+	hashes := make([]string, len(codes))
+	for i, code := range codes { // other logins can take the slot in between
+		var err error
+		if hashes[i], err = p.hashLike(ctx, otp.RecoveryCode(code), like); err != nil {
+			return nil, err
+		}
+	}
+	return hashes, nil
+}
+
+// hashLike returns the hash of a secret with the salt and the parameters of another hash. It returns UNAVAILABLE if no
+// slot is free in time.
+func (p *passwords) hashLike(ctx context.Context, secret app.Secret, like string) (string, error) {
+	params, salt, _, err := argon2id.DecodeHash(like)
+	if err != nil {
+		return "", err
+	}
+	leave, err := p.enter(ctx)
+	if err != nil {
+		return "", err
+	}
+	defer leave()
+	p.runs()
+	key := argon2.IDKey([]byte(secret.Reveal()), salt, params.Iterations, params.Memory, params.Parallelism,
+		params.KeyLength)
+	return encodeHash(*params, salt, key), nil
 }

@@ -319,3 +319,44 @@ func TestAcceptInvitationWithOTP(t *testing.T) {
 	}
 	try(password, u.recovery[0]).refused(app.CodeTokenInvalid)
 }
+
+// Recovery codes are stored with a slow hash. A login computes one for them, a wrong code of a setup none.
+func TestHashesOfRecoveryCodes(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	a := w.otpAccounts()["user"]
+	u := otpUser{account: a, token: a.logIn(password)}
+	hashes := 0
+	w.server.passwords.runs = func() { hashes++ }
+	costs := func(what string, want int, request func() *response) *response {
+		t.Helper()
+		hashes = 0
+		response := request()
+		if hashes != want {
+			t.Errorf("hashes of %s: got %d, want %d", what, hashes, want)
+		}
+		return response
+	}
+	var setUp setUpOTPOut
+	w.do("POST", "/auth/otp", u.token, object{"password": password}).ok(201, &setUp)
+	u.secret = setUp.Secret
+	confirm := func(code string) func() *response {
+		return func() *response { return w.do("POST", "/auth/otp/confirm", u.token, object{"code": code}) }
+	}
+	costs("a wrong code", 0, confirm(u.wrong())).refused(app.CodeValidationFailed, "code")
+	var codes recoveryCodesOut
+	costs("a setup", 10, confirm(w.code(u.secret, 0))).ok(200, &codes)
+	costs("another setup", 0, confirm(w.code(u.secret, 0))).refused(app.CodeConflict)
+	if n := w.text(`SELECT count(DISTINCT split_part(hash, '$', 5)) || ' ' || count(DISTINCT hash)
+		FROM users, unnest(recovery_hashes) AS hash WHERE hash LIKE '$argon2id$%'`); n != "1 10" {
+		t.Errorf("salts and hashes: got %s, want 1 10", n)
+	}
+	try := func(code string) func() *response { return func() *response { return u.tryCode(code) } }
+	costs("a code", 1, try(w.code(u.secret, 1))).ok(200, nil)
+	costs("a recovery code", 2, try(codes.RecoveryCodes[0])).ok(200, nil)
+	costs("a wrong recovery code", 2, try(codes.RecoveryCodes[0])).refused(app.CodeInvalidCredentials)
+	for range otp.Failures - 1 {
+		u.tryCode(u.wrong()).refused(app.CodeInvalidCredentials)
+	}
+	costs("a recovery code after all failures", 1, try(codes.RecoveryCodes[1])).refused(app.CodeRateLimited)
+}

@@ -8,6 +8,7 @@ import (
 	"runtime"
 
 	"github.com/alexedwards/argon2id"
+	"golang.org/x/crypto/argon2"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/identity"
@@ -52,10 +53,15 @@ func newPasswords(memory uint64) *passwords {
 func (p *passwords) use(params argon2id.Params) {
 	random := make([]byte, params.SaltLength+params.KeyLength)
 	rand.Read(random)
-	encoded := base64.RawStdEncoding.EncodeToString
 	p.params = params
-	p.dummy = fmt.Sprintf("$argon2id$v=19$m=%d,t=%d,p=%d$%s$%s", params.Memory, params.Iterations,
-		params.Parallelism, encoded(random[:params.SaltLength]), encoded(random[params.SaltLength:]))
+	p.dummy = encodeHash(params, random[:params.SaltLength], random[params.SaltLength:])
+}
+
+// encodeHash returns a hash in the form of [argon2id.CreateHash].
+func encodeHash(params argon2id.Params, salt, key []byte) string {
+	encoded := base64.RawStdEncoding.EncodeToString
+	return fmt.Sprintf("$argon2id$v=%d$m=%d,t=%d,p=%d$%s$%s", argon2.Version, params.Memory, params.Iterations,
+		params.Parallelism, encoded(salt), encoded(key))
 }
 
 // check reports whether a password matches a hash. It runs Argon2id exactly once, also for an invalid hash

@@ -216,6 +216,8 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"countSealed",                      // reseal
 		"identity.UseOTP",                  // login
 		"identity.WebsiteOf",               // a login names only the store
+		"identity.RecoveryHash",            // login
+		"identity.ProveIdentity",           // users belong to no store
 		"identity.WebsiteByDomain",         // a request from a page has no store yet
 		"identity.LoginFailed",             // login: a user may be a member of several stores
 		"identity.withUserNames",           // users belong to no store

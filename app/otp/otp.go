@@ -4,7 +4,6 @@ package otp
 
 import (
 	"crypto/rand"
-	"crypto/sha256"
 	"crypto/subtle"
 	"encoding/base32"
 	"net/url"
@@ -30,7 +29,7 @@ const (
 	stepSeconds   = 30 // seconds
 	tolerance     = 1  // steps in both directions
 	recoveryCodes = 10
-	recoveryBytes = 10 // 80 bits: a plain hash of a code cannot be reversed
+	recoveryBytes = 10 // 80 bits
 )
 
 // Key is the shared secret of a user and the user's authenticator.
@@ -105,11 +104,8 @@ func NewRecoveryCodes() []app.Secret {
 	return codes
 }
 
-// HashRecoveryCode returns the stored form of a recovery code. Case, spaces and hyphens do not matter.
-func HashRecoveryCode(code app.Secret) []byte {
-	hash := sha256.Sum256([]byte("comanda recovery code " + normalCode(code)))
-	return hash[:]
-}
+// RecoveryCode returns the form of a recovery code that is hashed. Case, spaces and hyphens do not matter.
+func RecoveryCode(code app.Secret) app.Secret { return app.NewSecret(normalCode(code)) }
 
 // normalCode removes the characters that people add to codes.
 func normalCode(code app.Secret) string {

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/otp"
@@ -60,30 +61,44 @@ func (db *DB) BeginOTP(ctx context.Context, now time.Time, p app.Principal, secr
 	})
 }
 
+// CheckOTPSetup returns the errors of [DB.ConfirmOTP] for a code, without any effect.
+func (db *DB) CheckOTPSetup(ctx context.Context, now time.Time, p app.Principal, code app.Secret) error {
+	return db.inOTP(ctx, p, func(_ context.Context, _ bun.Tx, state otpState) error {
+		_, err := db.pendingStep(now, p, state, code)
+		return err
+	})
+}
+
+// pendingStep returns the step of the first code of a pending secret. Its errors are those of [DB.ConfirmOTP].
+func (db *DB) pendingStep(now time.Time, p app.Principal, state otpState, code app.Secret) (int64, error) {
+	if !state.pendingAt.Valid || !now.Before(state.pendingAt.Time.Add(otp.SetupTTL)) {
+		return 0, app.Errorf(app.CodeConflict, "no setup of one-time passwords is pending; start with POST /auth/otp")
+	}
+	secret, err := db.sealer.Open(state.sealed, string(p.UserID))
+	if err != nil {
+		return 0, err
+	}
+	step, ok, err := otp.Match(secret, code, now, state.lastStep)
+	if err == nil && !ok {
+		err = app.Invalid("code", "is wrong; enter the current code and check the clock of the device")
+	}
+	return step, err
+}
+
 // ConfirmOTP switches a user's one-time passwords on with the first code of the pending secret, which it uses
-// up, and stores the recovery codes. It returns CONFLICT if no setup is pending, and VALIDATION_FAILED for a
+// up, and stores the hashes of the recovery codes, which have one salt. It returns CONFLICT if no setup is pending, and VALIDATION_FAILED for a
 // wrong code.
 func (db *DB) ConfirmOTP(
-	ctx context.Context, now time.Time, by app.Actor, p app.Principal, code app.Secret, recovery []app.Secret,
+	ctx context.Context, now time.Time, by app.Actor, p app.Principal, code app.Secret, recovery []string,
 ) error {
 	return db.inOTP(ctx, p, func(ctx context.Context, tx bun.Tx, state otpState) error {
-		if !state.pendingAt.Valid || !now.Before(state.pendingAt.Time.Add(otp.SetupTTL)) {
-			return app.Errorf(app.CodeConflict, "no setup of one-time passwords is pending; start with POST /auth/otp")
-		}
-		secret, err := db.sealer.Open(state.sealed, string(p.UserID))
+		step, err := db.pendingStep(now, p, state, code)
 		if err != nil {
 			return err
-		}
-		step, ok, err := otp.Match(secret, code, now, state.lastStep)
-		if err != nil {
-			return err
-		}
-		if !ok {
-			return app.Invalid("code", "is wrong; enter the current code and check the clock of the device")
 		}
 		_, err = tx.Tx.ExecContext(ctx, `UPDATE users SET otp_pending_at = NULL, otp_enabled_at = $1, otp_last_step = $2,
 				recovery_hashes = $3
-			WHERE id = $4`, now, step, hashesOf(recovery), p.UserID)
+			WHERE id = $4`, now, step, pgdialect.Array(recovery), p.UserID)
 		if err != nil {
 			return err
 		}
@@ -91,24 +106,16 @@ func (db *DB) ConfirmOTP(
 	})
 }
 
-func hashesOf(codes []app.Secret) [][]byte {
-	hashes := make([][]byte, len(codes))
-	for i, code := range codes {
-		hashes[i] = otp.HashRecoveryCode(code)
-	}
-	return hashes
-}
-
-// ReplaceRecoveryCodes replaces all recovery codes of a user. It returns CONFLICT unless one-time passwords are on.
+// ReplaceRecoveryCodes replaces the hashes of all recovery codes of a user. It returns CONFLICT unless one-time passwords are on.
 func (db *DB) ReplaceRecoveryCodes(
-	ctx context.Context, now time.Time, by app.Actor, p app.Principal, recovery []app.Secret,
+	ctx context.Context, now time.Time, by app.Actor, p app.Principal, recovery []string,
 ) error {
 	return db.inOTP(ctx, p, func(ctx context.Context, tx bun.Tx, state otpState) error {
 		if !state.on {
 			return app.Errorf(app.CodeConflict, "one-time passwords are not on; start with POST /auth/otp")
 		}
-		_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET recovery_hashes = $1 WHERE id = $2`, hashesOf(recovery),
-			p.UserID)
+		_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET recovery_hashes = $1 WHERE id = $2`,
+			pgdialect.Array(recovery), p.UserID)
 		if err != nil {
 			return err
 		}
@@ -153,12 +160,26 @@ func removeOTP(ctx context.Context, tx bun.Tx, user app.UserID, state otpState) 
 const withoutOTP = `otp_secret = NULL, otp_pending_at = NULL, otp_enabled_at = NULL, otp_last_step = 0,
 	recovery_hashes = '{}'`
 
-// UseOTP uses up a code or a recovery code of a user whose password has been verified. It does nothing if one-time
+// RecoveryHash returns the hash of one of the unused recovery codes of a user, which all have its salt, "" if there is
+// none. It returns RATE_LIMITED if the budget of failures of [DB.UseOTP] is used up.
+func (db *DB) RecoveryHash(ctx context.Context, user app.UserID, failures Budget) (hash string, err error) {
+	err = db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		err := tx.Tx.QueryRowContext(ctx, `SELECT coalesce(recovery_hashes[1], '') FROM users WHERE id = $1`, user).
+			Scan(&hash)
+		if err != nil || hash == "" {
+			return err
+		}
+		return otpFailures(ctx, tx, checkOTPFailures, failures)
+	})
+	return hash, err
+}
+
+// UseOTP uses up a code of a user whose password has been verified, or the recovery code with a hash. It does nothing if one-time
 // passwords are disabled or there is no such user. It returns OTP_REQUIRED for an empty code, INVALID_CREDENTIALS for a
 // wrong or used one, which it counts against the budget of failures, and RATE_LIMITED while that budget is used up. The
 // lock of the user serializes concurrent calls, so that exactly one can use a code.
 func (db *DB) UseOTP(
-	ctx context.Context, now time.Time, by app.Actor, user app.User, code app.Secret, failures Budget,
+	ctx context.Context, now time.Time, by app.Actor, user app.User, code app.Secret, recovery string, failures Budget,
 ) error {
 	var refusal error
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
@@ -177,7 +198,7 @@ func (db *DB) UseOTP(
 		if err := otpFailures(ctx, tx, checkOTPFailures, failures); err != nil {
 			return err
 		}
-		ok, err := db.useOTP(ctx, tx, now, by, user, state, code)
+		ok, err := db.useOTP(ctx, tx, now, by, user, state, code, recovery)
 		if err != nil || ok {
 			return err
 		}
@@ -211,6 +232,7 @@ func otpFailures(ctx context.Context, tx bun.Tx, query string, failures Budget) 
 // useOTP reports whether a code or a recovery code of a locked user is right and unused, and uses it up.
 func (db *DB) useOTP(
 	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, state otpState, code app.Secret,
+	recovery string,
 ) (bool, error) {
 	if otp.IsCode(code) {
 		secret, err := db.sealer.Open(state.sealed, string(user.ID))
@@ -225,7 +247,7 @@ func (db *DB) useOTP(
 		return err == nil, err
 	}
 	result, err := tx.Tx.ExecContext(ctx, `UPDATE users SET recovery_hashes = array_remove(recovery_hashes, $1)
-		WHERE id = $2 AND $1 = ANY (recovery_hashes)`, otp.HashRecoveryCode(code), user.ID)
+		WHERE id = $2 AND $1 = ANY (recovery_hashes)`, recovery, user.ID)
 	if err != nil {
 		return false, err
 	}

@@ -16,7 +16,7 @@ CREATE TABLE users (
     otp_pending_at  timestamptz,               -- start of a setup that no code has confirmed
     otp_enabled_at  timestamptz,
     otp_last_step   bigint NOT NULL DEFAULT 0, -- of the newest accepted code; codes up to it are used up
-    recovery_hashes bytea[] NOT NULL DEFAULT '{}', -- SHA-256 of the unused recovery codes
+    recovery_hashes text[] NOT NULL DEFAULT '{}', -- Argon2id of the unused recovery codes, with one salt
     disabled_at     timestamptz,
     created_at      timestamptz NOT NULL,
     CONSTRAINT otp_has_a_secret CHECK ((otp_secret IS NULL) = (otp_pending_at IS NULL AND otp_enabled_at IS NULL)),
