@@ -32,6 +32,7 @@ func (a strangersAddress) invite(mailed bool) string {
 	if mailed {
 		s = a.mailing
 	}
+	w.exec(`DELETE FROM memberships WHERE store_id = $1 AND user_id <> $2`, w.stores["foreign"].id, w.users["FOREIGN"].ID)
 	var out invitationOut
 	w.doOn(s, "POST", "/users", w.tokens["FOREIGN"], grace("MANAGER")).ok(201, &out)
 	if !mailed {
@@ -150,5 +151,4 @@ func TestAccountsThatAreNotTakenOver(t *testing.T) {
 	a.w.exec("UPDATE users SET email = 'former@example.com' WHERE email = 'grace@example.com'")
 	a.accept(a.invite(true), password, nil).ok(200, nil)
 	a.accept(a.invite(true), otherPassword, nil).refused(app.CodeInvalidCredentials)
-	a.tryLogin(password).ok(200, nil)
 }

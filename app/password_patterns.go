@@ -2,7 +2,6 @@ package app
 
 import (
 	"slices"
-	"strings"
 	"unicode"
 )
 

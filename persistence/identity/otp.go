@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
-	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/otp"
@@ -98,7 +97,7 @@ func (db *DB) ConfirmOTP(
 		}
 		_, err = tx.Tx.ExecContext(ctx, `UPDATE users SET otp_pending_at = NULL, otp_enabled_at = $1, otp_last_step = $2,
 				recovery_hashes = $3
-			WHERE id = $4`, now, step, pgdialect.Array(recovery), p.UserID)
+			WHERE id = $4`, now, step, recovery, p.UserID)
 		if err != nil {
 			return err
 		}
@@ -114,8 +113,8 @@ func (db *DB) ReplaceRecoveryCodes(
 		if !state.on {
 			return app.Errorf(app.CodeConflict, "one-time passwords are not on; start with POST /auth/otp")
 		}
-		_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET recovery_hashes = $1 WHERE id = $2`,
-			pgdialect.Array(recovery), p.UserID)
+		_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET recovery_hashes = $1 WHERE id = $2`, recovery,
+			p.UserID)
 		if err != nil {
 			return err
 		}

@@ -200,8 +200,8 @@ func (c *Client) AllAPIKeys(
 // For members with the role OWNER.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
-// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, IDEMPOTENCY_KEY_IN_USE, IDEMPOTENCY_KEY_REUSED,
-// LIMIT_REACHED, RATE_LIMITED.
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, REAUTHENTICATION_REQUIRED, INSUFFICIENT_ROLE, IDEMPOTENCY_KEY_IN_USE,
+// IDEMPOTENCY_KEY_REUSED, LIMIT_REACHED, RATE_LIMITED.
 func (c *Client) CreateAPIKey(
 	ctx context.Context, body CreateAPIKeyRequest, options ...CallOption,
 ) (*IssuedAPIKey, error) {
@@ -420,12 +420,29 @@ func (c *Client) ResetPassword(
 	}, options)
 }
 
+// Reauthenticate sends POST /auth/reauthenticate: prove the identity of the user again.
+//
+// Starts the hour again in which the session can create API keys, invite users, change roles and end all other
+// sessions. A login starts the first hour; a refresh starts none.
+//
+// For every member of the store and platform administrators.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, INVALID_CREDENTIALS,
+// OTP_REQUIRED, CROSS_ORIGIN, WEBSITE_SUSPENDED, INSUFFICIENT_SCOPE, RATE_LIMITED.
+func (c *Client) Reauthenticate(
+	ctx context.Context, body ReauthenticateRequest, options ...CallOption,
+) (*Reauthenticate, error) {
+	return fetch[Reauthenticate](ctx, c, call{
+		method: "POST", path: "/auth/reauthenticate", body: body,
+	}, options)
+}
+
 // EndOtherSessions sends DELETE /auth/sessions: end all other sessions.
 //
 // For every member of the store and platform administrators.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, CROSS_ORIGIN,
-// WEBSITE_SUSPENDED, INSUFFICIENT_SCOPE, RATE_LIMITED.
+// WEBSITE_SUSPENDED, INSUFFICIENT_SCOPE, REAUTHENTICATION_REQUIRED, RATE_LIMITED.
 func (c *Client) EndOtherSessions(ctx context.Context, options ...CallOption) error {
 	return c.do(ctx, call{
 		method: "DELETE", path: "/auth/sessions",
@@ -1520,7 +1537,7 @@ type ListPlatformAuditEntriesParams struct {
 //
 // For platform administrators.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, RATE_LIMITED.
 func (c *Client) ListPlatformAuditEntries(
 	ctx context.Context, params ListPlatformAuditEntriesParams, options ...CallOption,
 ) (*List[AuditEntry, CursorMeta], error) {
@@ -1554,7 +1571,7 @@ type ListWebsitesParams struct {
 //
 // For platform administrators.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, RATE_LIMITED.
 func (c *Client) ListWebsites(
 	ctx context.Context, params ListWebsitesParams, options ...CallOption,
 ) (*List[Website, CursorMeta], error) {
@@ -1580,8 +1597,8 @@ func (c *Client) AllWebsites(
 //
 // For platform administrators.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, IDEMPOTENCY_KEY_IN_USE, CONFLICT,
-// IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, IDEMPOTENCY_KEY_IN_USE,
+// CONFLICT, IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
 func (c *Client) CreateWebsite(
 	ctx context.Context, body OpenWebsiteRequest, options ...CallOption,
 ) (*OpenWebsite, error) {
@@ -1596,7 +1613,7 @@ func (c *Client) CreateWebsite(
 //
 // For platform administrators.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, NOT_FOUND, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, NOT_FOUND, RATE_LIMITED.
 func (c *Client) GetWebsiteDetails(ctx context.Context, id string, options ...CallOption) (*WebsiteDetails, error) {
 	return fetch[WebsiteDetails](ctx, c, call{
 		method: "GET", path: "/platform/websites/{id}", ids: []string{id}, safe: true,
@@ -1609,7 +1626,8 @@ func (c *Client) GetWebsiteDetails(ctx context.Context, id string, options ...Ca
 //
 // For platform administrators.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, NOT_FOUND, CONFLICT, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, NOT_FOUND, CONFLICT,
+// RATE_LIMITED.
 func (c *Client) UpdateWebsite(
 	ctx context.Context, id string, body ChangeWebsiteRequest, options ...CallOption,
 ) (*Website, error) {
@@ -1623,7 +1641,7 @@ func (c *Client) UpdateWebsite(
 //
 // For platform administrators.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, NOT_FOUND, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, NOT_FOUND, RATE_LIMITED.
 func (c *Client) WithdrawOwnerInvitation(
 	ctx context.Context, id string, invitationId string, options ...CallOption,
 ) error {
@@ -1640,8 +1658,8 @@ func (c *Client) WithdrawOwnerInvitation(
 //
 // At most 20 invitations in any hour per store and 100 invitations in any hour per website.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, NOT_FOUND, IDEMPOTENCY_KEY_IN_USE, CONFLICT,
-// IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, NOT_FOUND,
+// IDEMPOTENCY_KEY_IN_USE, CONFLICT, IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
 func (c *Client) InviteOwner(
 	ctx context.Context, id string, body InviteOwnerRequest, options ...CallOption,
 ) (*IssuedInvitation, error) {
@@ -1656,8 +1674,8 @@ func (c *Client) InviteOwner(
 //
 // For platform administrators.
 //
-// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, NOT_FOUND, IDEMPOTENCY_KEY_IN_USE,
-// IDEMPOTENCY_KEY_REUSED, LIMIT_REACHED, RATE_LIMITED.
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, OTP_SETUP_REQUIRED, NOT_FOUND,
+// IDEMPOTENCY_KEY_IN_USE, IDEMPOTENCY_KEY_REUSED, LIMIT_REACHED, RATE_LIMITED.
 func (c *Client) OpenStore(
 	ctx context.Context, id string, body OpenStoreRequest, options ...CallOption,
 ) (*Store, error) {
@@ -2271,8 +2289,8 @@ func (c *Client) AllUsers(ctx context.Context, params ListUsersParams, options .
 // At most 20 invitations in any hour per store and 100 invitations in any hour per website.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
-// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, IDEMPOTENCY_KEY_IN_USE, CONFLICT,
-// IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, REAUTHENTICATION_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH,
+// IDEMPOTENCY_KEY_IN_USE, CONFLICT, IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
 func (c *Client) InviteUser(ctx context.Context, body InviteRequest, options ...CallOption) (*IssuedInvitation, error) {
 	return fetch[IssuedInvitation](ctx, c, call{
 		method: "POST", path: "/users", body: body, keyed: true,
@@ -2296,7 +2314,8 @@ func (c *Client) RemoveUser(ctx context.Context, id string, options ...CallOptio
 // For members with the role OWNER.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
-// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, LAST_OWNER, RATE_LIMITED.
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, REAUTHENTICATION_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND,
+// LAST_OWNER, RATE_LIMITED.
 func (c *Client) UpdateUser(
 	ctx context.Context, id string, body ChangeRoleRequest, options ...CallOption,
 ) (*Member, error) {

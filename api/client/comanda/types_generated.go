@@ -38,7 +38,8 @@ type AcceptInviteRequest struct {
 	// For an existing user with one-time passwords: the code of the authenticator, or a recovery code.
 	OTP *string `json:"otp,omitzero"`
 	// For an existing user, the current password. For a new user, the chosen one. Both have at least 8 characters and
-	// at most 1,024 bytes. Common passwords, and passwords made of the email or of names, are refused.
+	// at most 1,024 bytes. Common passwords, repeats, sequences, and passwords made of the email or of names, are
+	// refused.
 	Password string `json:"password"`
 	// The token of the link.
 	Token string `json:"token"`
@@ -1119,47 +1120,48 @@ type ErrorCode string
 
 // Values of [ErrorCode]. Later releases can add values.
 const (
-	ErrorCodeAccountLinkRequired  ErrorCode = "ACCOUNT_LINK_REQUIRED"
-	ErrorCodeAmountTooLarge       ErrorCode = "AMOUNT_TOO_LARGE"
-	ErrorCodeAPIKeyRevoked        ErrorCode = "API_KEY_REVOKED"
-	ErrorCodeConflict             ErrorCode = "CONFLICT"
-	ErrorCodeCrossOrigin          ErrorCode = "CROSS_ORIGIN"
-	ErrorCodeDeliveryInProgress   ErrorCode = "DELIVERY_IN_PROGRESS"
-	ErrorCodeEmailTaken           ErrorCode = "EMAIL_TAKEN"
-	ErrorCodeHttpsRequired        ErrorCode = "HTTPS_REQUIRED"
-	ErrorCodeIdempotencyKeyInUse  ErrorCode = "IDEMPOTENCY_KEY_IN_USE"
-	ErrorCodeIdempotencyKeyReused ErrorCode = "IDEMPOTENCY_KEY_REUSED"
-	ErrorCodeInsufficientRole     ErrorCode = "INSUFFICIENT_ROLE"
-	ErrorCodeInsufficientScope    ErrorCode = "INSUFFICIENT_SCOPE"
-	ErrorCodeInternal             ErrorCode = "INTERNAL"
-	ErrorCodeInvalidCredentials   ErrorCode = "INVALID_CREDENTIALS"
-	ErrorCodeInvalidTransition    ErrorCode = "INVALID_TRANSITION"
-	ErrorCodeLastOwner            ErrorCode = "LAST_OWNER"
-	ErrorCodeLimitReached         ErrorCode = "LIMIT_REACHED"
-	ErrorCodeMethodNotAllowed     ErrorCode = "METHOD_NOT_ALLOWED"
-	ErrorCodeNotFound             ErrorCode = "NOT_FOUND"
-	ErrorCodeOptionInvalid        ErrorCode = "OPTION_INVALID"
-	ErrorCodeOTPRequired          ErrorCode = "OTP_REQUIRED"
-	ErrorCodeOTPSetupRequired     ErrorCode = "OTP_SETUP_REQUIRED"
-	ErrorCodeOutsideBookingWindow ErrorCode = "OUTSIDE_BOOKING_WINDOW"
-	ErrorCodePayloadErased        ErrorCode = "PAYLOAD_ERASED"
-	ErrorCodePayloadTooLarge      ErrorCode = "PAYLOAD_TOO_LARGE"
-	ErrorCodePriceNotSet          ErrorCode = "PRICE_NOT_SET"
-	ErrorCodeProductUnavailable   ErrorCode = "PRODUCT_UNAVAILABLE"
-	ErrorCodeRateLimited          ErrorCode = "RATE_LIMITED"
-	ErrorCodeRefundExceedsPayment ErrorCode = "REFUND_EXCEEDS_PAYMENT"
-	ErrorCodeSlotFull             ErrorCode = "SLOT_FULL"
-	ErrorCodeStoreClosed          ErrorCode = "STORE_CLOSED"
-	ErrorCodeStoreMismatch        ErrorCode = "STORE_MISMATCH"
-	ErrorCodeTokenExpired         ErrorCode = "TOKEN_EXPIRED"
-	ErrorCodeTokenInvalid         ErrorCode = "TOKEN_INVALID"
-	ErrorCodeTokenRevoked         ErrorCode = "TOKEN_REVOKED"
-	ErrorCodeTotalMismatch        ErrorCode = "TOTAL_MISMATCH"
-	ErrorCodeUnavailable          ErrorCode = "UNAVAILABLE"
-	ErrorCodeUnsupportedMediaType ErrorCode = "UNSUPPORTED_MEDIA_TYPE"
-	ErrorCodeValidationFailed     ErrorCode = "VALIDATION_FAILED"
-	ErrorCodeVersionMismatch      ErrorCode = "VERSION_MISMATCH"
-	ErrorCodeWebsiteSuspended     ErrorCode = "WEBSITE_SUSPENDED"
+	ErrorCodeAccountLinkRequired      ErrorCode = "ACCOUNT_LINK_REQUIRED"
+	ErrorCodeAmountTooLarge           ErrorCode = "AMOUNT_TOO_LARGE"
+	ErrorCodeAPIKeyRevoked            ErrorCode = "API_KEY_REVOKED"
+	ErrorCodeConflict                 ErrorCode = "CONFLICT"
+	ErrorCodeCrossOrigin              ErrorCode = "CROSS_ORIGIN"
+	ErrorCodeDeliveryInProgress       ErrorCode = "DELIVERY_IN_PROGRESS"
+	ErrorCodeEmailTaken               ErrorCode = "EMAIL_TAKEN"
+	ErrorCodeHttpsRequired            ErrorCode = "HTTPS_REQUIRED"
+	ErrorCodeIdempotencyKeyInUse      ErrorCode = "IDEMPOTENCY_KEY_IN_USE"
+	ErrorCodeIdempotencyKeyReused     ErrorCode = "IDEMPOTENCY_KEY_REUSED"
+	ErrorCodeInsufficientRole         ErrorCode = "INSUFFICIENT_ROLE"
+	ErrorCodeInsufficientScope        ErrorCode = "INSUFFICIENT_SCOPE"
+	ErrorCodeInternal                 ErrorCode = "INTERNAL"
+	ErrorCodeInvalidCredentials       ErrorCode = "INVALID_CREDENTIALS"
+	ErrorCodeInvalidTransition        ErrorCode = "INVALID_TRANSITION"
+	ErrorCodeLastOwner                ErrorCode = "LAST_OWNER"
+	ErrorCodeLimitReached             ErrorCode = "LIMIT_REACHED"
+	ErrorCodeMethodNotAllowed         ErrorCode = "METHOD_NOT_ALLOWED"
+	ErrorCodeNotFound                 ErrorCode = "NOT_FOUND"
+	ErrorCodeOptionInvalid            ErrorCode = "OPTION_INVALID"
+	ErrorCodeOTPRequired              ErrorCode = "OTP_REQUIRED"
+	ErrorCodeOTPSetupRequired         ErrorCode = "OTP_SETUP_REQUIRED"
+	ErrorCodeOutsideBookingWindow     ErrorCode = "OUTSIDE_BOOKING_WINDOW"
+	ErrorCodePayloadErased            ErrorCode = "PAYLOAD_ERASED"
+	ErrorCodePayloadTooLarge          ErrorCode = "PAYLOAD_TOO_LARGE"
+	ErrorCodePriceNotSet              ErrorCode = "PRICE_NOT_SET"
+	ErrorCodeProductUnavailable       ErrorCode = "PRODUCT_UNAVAILABLE"
+	ErrorCodeRateLimited              ErrorCode = "RATE_LIMITED"
+	ErrorCodeReauthenticationRequired ErrorCode = "REAUTHENTICATION_REQUIRED"
+	ErrorCodeRefundExceedsPayment     ErrorCode = "REFUND_EXCEEDS_PAYMENT"
+	ErrorCodeSlotFull                 ErrorCode = "SLOT_FULL"
+	ErrorCodeStoreClosed              ErrorCode = "STORE_CLOSED"
+	ErrorCodeStoreMismatch            ErrorCode = "STORE_MISMATCH"
+	ErrorCodeTokenExpired             ErrorCode = "TOKEN_EXPIRED"
+	ErrorCodeTokenInvalid             ErrorCode = "TOKEN_INVALID"
+	ErrorCodeTokenRevoked             ErrorCode = "TOKEN_REVOKED"
+	ErrorCodeTotalMismatch            ErrorCode = "TOTAL_MISMATCH"
+	ErrorCodeUnavailable              ErrorCode = "UNAVAILABLE"
+	ErrorCodeUnsupportedMediaType     ErrorCode = "UNSUPPORTED_MEDIA_TYPE"
+	ErrorCodeValidationFailed         ErrorCode = "VALIDATION_FAILED"
+	ErrorCodeVersionMismatch          ErrorCode = "VERSION_MISMATCH"
+	ErrorCodeWebsiteSuspended         ErrorCode = "WEBSITE_SUSPENDED"
 )
 
 // Event is the body of a request to webhooks. An event of the store.
@@ -2899,6 +2901,20 @@ const (
 	RealmPlatformAdmin Realm = "platform-admin"
 	RealmAPIKey        Realm = "api-key"
 )
+
+// Reauthenticate is a recent proof of the identity of the user of a session.
+type Reauthenticate struct {
+	// The time until which the session can use the operations that require a recent proof.
+	Until time.Time `json:"until"`
+}
+
+// ReauthenticateRequest is the body of [Client.Reauthenticate].
+type ReauthenticateRequest struct {
+	// If one-time passwords are on: the code of the authenticator, or a recovery code.
+	OTP *string `json:"otp,omitzero"`
+	// The current password of the user.
+	Password string `json:"password"`
+}
 
 // ReceivedResponse is the response of the receiver to an attempt.
 type ReceivedResponse struct {

@@ -313,6 +313,11 @@ export const ProductTextRequest = {
   name: { required: true, maxLength: 200 },
 } as const;
 
+export const ReauthenticateRequest = {
+  otp: { maxLength: 100 },
+  password: { required: true, maxLength: 1024 },
+} as const;
+
 export const RecordPaymentRequest = {
   amountMinor: { required: true, min: 1, max: 9007199254740991 },
   errorCode: { maxLength: 100 },

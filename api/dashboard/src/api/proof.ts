@@ -12,8 +12,8 @@ function set(next: Asked | null) {
 }
 
 /**
- * Asks the user to prove the identity. Returns whether the user has done so. Concurrent calls share one question. Without
- * a dialog, the answer is no.
+ * Asks the user to prove the identity. Returns whether the user has done so. Concurrent calls share one question.
+ * Without a dialog, the answer is no.
  */
 export function askForProof(): Promise<boolean> {
   if (!asked && listeners.size > 0) {

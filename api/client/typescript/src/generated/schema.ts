@@ -16,7 +16,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -48,7 +48,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
@@ -81,7 +81,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
@@ -114,7 +114,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
@@ -147,7 +147,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
@@ -180,7 +180,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -198,7 +198,8 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `REAUTHENTICATION_REQUIRED`: the user gave a password more than an hour ago: POST /auth/reauthenticate
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
@@ -232,7 +233,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -263,7 +264,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -568,6 +569,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/auth/reauthenticate": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Prove the identity of the user again
+         * @description Starts the hour again in which the session can create API keys, invite users, change roles and end all other sessions. A login starts the first hour; a refresh starts none.
+         *
+         *     For every member of the store and platform administrators.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
+         *     - 401 `OTP_REQUIRED`: the password is correct, but the account also requires a one-time password
+         *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["reauthenticate"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/auth/refresh": {
         parameters: {
             query?: never;
@@ -628,6 +661,7 @@ export interface paths {
          *     - 403 `CROSS_ORIGIN`: the request was sent by a page of another site
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `REAUTHENTICATION_REQUIRED`: the user gave a password more than an hour ago: POST /auth/reauthenticate
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         delete: operations["endOtherSessions"];
@@ -743,7 +777,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -763,7 +797,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1151,7 +1185,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1181,7 +1215,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1202,7 +1236,7 @@ export interface paths {
          *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1225,7 +1259,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1254,7 +1288,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1349,7 +1383,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1382,7 +1416,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1413,7 +1447,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1445,7 +1479,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1475,7 +1509,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1508,7 +1542,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1544,7 +1578,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1578,7 +1612,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1610,7 +1644,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1645,7 +1679,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -1676,7 +1710,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1709,7 +1743,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1743,7 +1777,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -1774,7 +1808,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -1789,7 +1823,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
@@ -1827,7 +1861,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1859,7 +1893,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1891,7 +1925,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1923,7 +1957,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -1939,7 +1973,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
@@ -1979,7 +2013,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2010,7 +2044,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor
@@ -2049,7 +2083,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["streamOrders"];
@@ -2079,7 +2113,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2110,7 +2144,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2142,6 +2176,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["listPlatformAuditEntries"];
@@ -2168,6 +2203,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["listWebsites"];
@@ -2180,6 +2216,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
@@ -2207,6 +2244,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2224,6 +2262,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -2247,6 +2286,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2275,6 +2315,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `CONFLICT`: the current state does not allow this request
@@ -2305,6 +2346,7 @@ export interface paths {
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
@@ -2336,7 +2378,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2351,7 +2393,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
@@ -2382,7 +2424,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -2399,7 +2441,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2420,7 +2462,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2449,7 +2491,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2484,7 +2526,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2517,7 +2559,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
@@ -2550,7 +2592,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2569,7 +2611,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
@@ -2600,7 +2642,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2635,7 +2677,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2667,7 +2709,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2682,7 +2724,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `SLOT_FULL`: not enough seats are free at this time
@@ -2714,7 +2756,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -2733,7 +2775,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -2754,7 +2796,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
@@ -2791,7 +2833,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
@@ -2817,7 +2859,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2846,7 +2888,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -2866,7 +2908,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
@@ -2891,7 +2933,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -2912,7 +2954,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -2940,7 +2982,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["pauseOrdering"];
@@ -2970,7 +3012,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["resumeOrdering"];
@@ -3000,7 +3042,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `CONFLICT`: the current state does not allow this request
@@ -3036,7 +3078,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3057,7 +3099,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3087,7 +3129,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
@@ -3119,7 +3161,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -3137,7 +3179,8 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `REAUTHENTICATION_REQUIRED`: the user gave a password more than an hour ago: POST /auth/reauthenticate
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
@@ -3171,7 +3214,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3190,7 +3233,8 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `REAUTHENTICATION_REQUIRED`: the user gave a password more than an hour ago: POST /auth/reauthenticate
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3218,7 +3262,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -3234,7 +3278,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
@@ -3265,7 +3309,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3285,7 +3329,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3306,7 +3350,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3334,7 +3378,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3367,7 +3411,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3402,7 +3446,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3434,7 +3478,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3467,7 +3511,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3499,7 +3543,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3536,7 +3580,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
@@ -3567,7 +3611,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -3600,7 +3644,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -3628,7 +3672,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
@@ -3647,7 +3691,7 @@ export interface paths {
          *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
-         *     - 403 `OTP_SETUP_REQUIRED`: the store requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
@@ -4041,7 +4085,7 @@ export interface components {
             otp?: string;
             /**
              * Format: password
-             * @description For an existing user, the current password. For a new user, the chosen one. Both have at least 8 characters and at most 1,024 bytes. Common passwords, and passwords made of the email or of names, are refused.
+             * @description For an existing user, the current password. For a new user, the chosen one. Both have at least 8 characters and at most 1,024 bytes. Common passwords, repeats, sequences, and passwords made of the email or of names, are refused.
              * @example correct horse
              */
             password: string;
@@ -9053,6 +9097,36 @@ export interface components {
          * @enum {string}
          */
         Realm: "tenant" | "customer" | "platform-admin" | "api-key";
+        /** @description A recent proof of the identity of the user of a session. */
+        Reauthenticate: {
+            /**
+             * Format: date-time
+             * @description The time until which the session can use the operations that require a recent proof.
+             */
+            until: string;
+        };
+        ReauthenticateRequest: {
+            /**
+             * Format: password
+             * @description If one-time passwords are on: the code of the authenticator, or a recovery code.
+             * @example 123456
+             */
+            otp?: string;
+            /**
+             * Format: password
+             * @description The current password of the user.
+             */
+            password: string;
+        };
+        ReauthenticateResponse: {
+            /** @description The result. */
+            data: components["schemas"]["Reauthenticate"];
+            /**
+             * @description Always true.
+             * @constant
+             */
+            success: true;
+        };
         /** @description The response of the receiver to an attempt. */
         ReceivedResponse: {
             /**
@@ -11713,6 +11787,39 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["MessageResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    reauthenticate: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["ReauthenticateRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReauthenticateResponse"];
                 };
             };
             400: components["responses"]["BadRequest"];

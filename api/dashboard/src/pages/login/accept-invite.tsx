@@ -6,12 +6,12 @@ import { useState } from "react";
 import { api, data, fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
 import { shareAccessToken } from "@/api/token";
+import { OtpField, otpOf } from "@/components/otp-field";
 import { Button } from "@/ui/button";
 import { Form, TextField } from "@/ui/field";
 import { Failure } from "@/ui/page";
 
 import { Gate } from "./gate";
-import { OtpField, otpOf } from "./otp-field";
 
 const invalidInvitation =
   "This invitation has been used, has expired or was replaced by a newer one. Ask for a new invitation.";

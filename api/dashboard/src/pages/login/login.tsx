@@ -4,13 +4,13 @@ import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { shareAccessToken } from "@/api/token";
+import { OtpField, otpOf } from "@/components/otp-field";
 import { Button } from "@/ui/button";
 import { Form, TextField } from "@/ui/field";
 import { Failure } from "@/ui/page";
 
 import { ForgotPassword } from "./forgot-password";
 import { Gate } from "./gate";
-import { OtpField, otpOf } from "./otp-field";
 
 type Credentials = { email: string; password: string };
 

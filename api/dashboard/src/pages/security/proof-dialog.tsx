@@ -4,7 +4,7 @@ import { useState, useSyncExternalStore } from "react";
 
 import { api } from "@/api/client";
 import { isProofAsked, onProofAsked, settleProof } from "@/api/proof";
-import { OtpField, otpOf } from "@/pages/login/otp-field";
+import { OtpField, otpOf } from "@/components/otp-field";
 import { useAccount } from "@/session/account";
 import { FormDialog } from "@/ui/dialog";
 
