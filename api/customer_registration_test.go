@@ -153,7 +153,8 @@ func TestBadRegistrations(t *testing.T) {
 		`{"storeId":"no id!","email":"a","password":"b","remember":true}`: "remember|storeId",
 	} {
 		w.run(body, func(t *testing.T) {
-			w.do("POST", "/customer-auth/login", "", body).refused(app.CodeValidationFailed, strings.Split(paths, "|")...)
+			w.do("POST", "/customer-auth/login", "", body).
+				refused(app.CodeValidationFailed, strings.Split(paths, "|")...)
 		})
 	}
 	ada := w.addCustomer("own", "ada@example.com")

@@ -180,7 +180,8 @@ func TestRolesOfRoutes(t *testing.T) {
 			a.refused(want)
 		}
 		for _, name := range []string{"OWNER", "ADMIN", "MANAGER", "STAFF", "PLATFORM"} {
-			a := w.attempt(rt, "own", w.token(name, w.stores["own"].id)) // a separate session, because one of the routes ends it
+			// A separate session, because one of the routes ends it.
+			a := w.attempt(rt, "own", w.token(name, w.stores["own"].id))
 			a.what += " by " + name
 			switch {
 			case who == "everybody":

@@ -129,8 +129,8 @@ func (s *Server) recoveryHash(
 	return s.passwords.hashLike(ctx, otp.RecoveryCode(code), like)
 }
 
-// hashRecoveryCodes returns the hashes of a user's recovery codes. They have one salt, so that a login computes one hash
-// to find the code among them.
+// hashRecoveryCodes returns the hashes of a user's recovery codes. They have one salt, so that a login computes one
+// hash to find the code among them.
 func (p *passwords) hashRecoveryCodes(ctx context.Context, codes []app.Secret) ([]string, error) {
 	salt := make([]byte, p.params.SaltLength)
 	rand.Read(salt)

@@ -126,7 +126,8 @@ func TestSetUpOTP(t *testing.T) {
 			email := a.login["email"].(string)
 			if link.Scheme != "otpauth" || link.Host != "totp" || link.Path != "/Comanda api.test:"+email ||
 				link.Query().Get("secret") != first.Secret || link.Query().Get("issuer") != "Comanda api.test" {
-				t.Errorf("otpauthUrl: got %s, want the secret, the email and the issuer Comanda api.test", first.OTPAuthURL)
+				t.Errorf("otpauthUrl: got %s, want the secret, the email and the issuer Comanda api.test",
+					first.OTPAuthURL)
 			}
 			u.secret = first.Secret
 			w.do("POST", "/auth/otp", u.token, object{"password": password}).ok(201, &second)

@@ -32,7 +32,8 @@ func (a strangersAddress) invite(mailed bool) string {
 	if mailed {
 		s = a.mailing
 	}
-	w.exec(`DELETE FROM memberships WHERE store_id = $1 AND user_id <> $2`, w.stores["foreign"].id, w.users["FOREIGN"].ID)
+	w.exec(`DELETE FROM memberships WHERE store_id = $1 AND user_id <> $2`, w.stores["foreign"].id,
+		w.users["FOREIGN"].ID)
 	var out invitationOut
 	w.doOn(s, "POST", "/users", w.tokens["FOREIGN"], grace("MANAGER")).ok(201, &out)
 	if !mailed {

@@ -94,8 +94,8 @@ func isMadeOf(password string, texts []string) bool {
 	return false
 }
 
-// contextWords returns the words of texts with at least three characters, in lower case, the longest first. An email and
-// its local part are also words as a whole, whatever their symbols.
+// contextWords returns the words of texts with at least three characters, in lower case, the longest first. An email
+// and its local part are also words as a whole, whatever their symbols.
 func contextWords(texts []string) (words []string) {
 	for _, text := range texts {
 		text = strings.ToLower(text)

@@ -14,8 +14,8 @@ const (
 	EndedByAdmin    EndReason = "admin"    // comanda admin, or the user was disabled
 )
 
-// ProofTTL is the time for which a password that a user gave in a session proves the user's identity for operations that
-// could extend or keep a stolen session's reach (docs/behaviour.md#recent-proof-of-identity).
+// ProofTTL is the time for which a password that a user gave in a session proves the user's identity for operations
+// that could extend or keep a stolen session's reach (docs/behaviour.md#recent-proof-of-identity).
 const ProofTTL = time.Hour
 
 // ProofEnd returns the time until which a password that the user gave at proven is a recent proof.

@@ -239,8 +239,8 @@ func TestEraseUsesIndexes(t *testing.T) {
 	change(t, db, `INSERT INTO idempotency_keys (store_id, credential, route, key, body_hash, response, created_at)
 		SELECT $1, 'c', 'r', i::text, '', '', $2::timestamptz + i * interval '1 minute'
 		FROM generate_series(1, 20000) i`, store, noon)
-	change(t, db, `INSERT INTO sessions (id, user_id, created_at, proven_at, expires_at) SELECT 'ses_' || i, $1, $2, $2, $2
-		FROM generate_series(1, 100000) i`, r.Owner.ID, noon)
+	change(t, db, `INSERT INTO sessions (id, user_id, created_at, proven_at, expires_at)
+		SELECT 'ses_' || i, $1, $2, $2, $2 FROM generate_series(1, 100000) i`, r.Owner.ID, noon)
 	pool, err := sql.Open("pgx", db.OwnerURL)
 	must(t, err)
 	defer pool.Close()

@@ -260,8 +260,8 @@ func (db *DB) Authenticate(
 			AND CASE WHEN s.active_store_id = m.store_id THEN v.id = s.active_view_id ELSE v.is_default END
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL
 			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL END`, session, user, store).
-		Scan(&p.LoggedInAt, &p.ProvenAt, &p.OTP, &p.Role, &p.WebsiteID, &suspended, &p.RequireOTP, &p.Sandbox, &p.View.ID,
-			&p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+		Scan(&p.LoggedInAt, &p.ProvenAt, &p.OTP, &p.Role, &p.WebsiteID, &suspended, &p.RequireOTP, &p.Sandbox,
+			&p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
 	return authenticated(p, suspended, err)
 }
 

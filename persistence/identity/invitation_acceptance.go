@@ -80,8 +80,8 @@ func (db *DB) InvitationFailed(ctx context.Context, now time.Time, by app.Actor,
 }
 
 // Accept makes the invited user a member of the invitation's stores and returns the user and the first
-// of the stores. With a password hash it creates the user, or takes the account over whose email was never proven, if the
-// invitation was mailed; otherwise the user with that email joins. A mailed invitation proves the email. Accept
+// of the stores. With a password hash it creates the user, or takes the account over whose email was never proven, if
+// the invitation was mailed; otherwise the user with that email joins. A mailed invitation proves the email. Accept
 // raises the role of an existing membership, and never lowers it. It returns TOKEN_INVALID and
 // WEBSITE_SUSPENDED like [DB.Invited], INVALID_CREDENTIALS if the user is disabled or has another email meanwhile, and
 // CONFLICT if the email belongs to a platform administrator, or a user with that email was created concurrently.
@@ -150,8 +150,8 @@ func invitedUser(
 	case created:
 		return user, nil
 	case passwordHash == "": // the password and the one-time password of the user were right
-		_, err = tx.NewRaw(`UPDATE users SET email_proven = email_proven OR ? WHERE id = ?`, invitation.Mailed, user.ID).
-			Exec(ctx)
+		_, err = tx.NewRaw(`UPDATE users SET email_proven = email_proven OR ? WHERE id = ?`, invitation.Mailed,
+			user.ID).Exec(ctx)
 		return user, err
 	case proven || !invitation.Mailed: // created concurrently: the password was not checked
 		return user, app.Errorf(app.CodeConflict,

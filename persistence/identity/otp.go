@@ -85,8 +85,8 @@ func (db *DB) pendingStep(now time.Time, p app.Principal, state otpState, code a
 }
 
 // ConfirmOTP switches a user's one-time passwords on with the first code of the pending secret, which it uses
-// up, and stores the hashes of the recovery codes, which have one salt. It returns CONFLICT if no setup is pending, and VALIDATION_FAILED for a
-// wrong code.
+// up, and stores the hashes of the recovery codes, which have one salt. It returns CONFLICT if no setup is pending, and
+// VALIDATION_FAILED for a wrong code.
 func (db *DB) ConfirmOTP(
 	ctx context.Context, now time.Time, by app.Actor, p app.Principal, code app.Secret, recovery []string,
 ) error {
@@ -95,7 +95,8 @@ func (db *DB) ConfirmOTP(
 		if err != nil {
 			return err
 		}
-		_, err = tx.Tx.ExecContext(ctx, `UPDATE users SET otp_pending_at = NULL, otp_enabled_at = $1, otp_last_step = $2,
+		_, err = tx.Tx.ExecContext(ctx, `UPDATE users SET otp_pending_at = NULL, otp_enabled_at = $1,
+				otp_last_step = $2,
 				recovery_hashes = $3
 			WHERE id = $4`, now, step, recovery, p.UserID)
 		if err != nil {
@@ -105,7 +106,8 @@ func (db *DB) ConfirmOTP(
 	})
 }
 
-// ReplaceRecoveryCodes replaces the hashes of all recovery codes of a user. It returns CONFLICT unless one-time passwords are on.
+// ReplaceRecoveryCodes replaces the hashes of all recovery codes of a user. It returns CONFLICT unless one-time
+// passwords are on.
 func (db *DB) ReplaceRecoveryCodes(
 	ctx context.Context, now time.Time, by app.Actor, p app.Principal, recovery []string,
 ) error {
@@ -173,10 +175,10 @@ func (db *DB) RecoveryHash(ctx context.Context, user app.UserID, failures Budget
 	return hash, err
 }
 
-// UseOTP uses up a code of a user whose password has been verified, or the recovery code with a hash. It does nothing if one-time
-// passwords are disabled or there is no such user. It returns OTP_REQUIRED for an empty code, INVALID_CREDENTIALS for a
-// wrong or used one, which it counts against the budget of failures, and RATE_LIMITED while that budget is used up. The
-// lock of the user serializes concurrent calls, so that exactly one can use a code.
+// UseOTP uses up a code of a user whose password has been verified, or the recovery code with a hash. It does nothing
+// if one-time passwords are disabled or there is no such user. It returns OTP_REQUIRED for an empty code,
+// INVALID_CREDENTIALS for a wrong or used one, which it counts against the budget of failures, and RATE_LIMITED while
+// that budget is used up. The lock of the user serializes concurrent calls, so that exactly one can use a code.
 func (db *DB) UseOTP(
 	ctx context.Context, now time.Time, by app.Actor, user app.User, code app.Secret, recovery string, failures Budget,
 ) error {

@@ -24,7 +24,8 @@ func (db *DB) MailReset(ctx context.Context, now time.Time, user app.UserID, tok
 		var store app.StoreID
 		// The mail of a platform administrator, who belongs to no store, is kept with those of the first store.
 		err := tx.Tx.QueryRowContext(ctx, `SELECT coalesce(
-				(SELECT s.id FROM memberships m JOIN stores s ON s.id = m.store_id JOIN websites w ON w.id = s.website_id
+				(SELECT s.id FROM memberships m JOIN stores s ON s.id = m.store_id
+					JOIN websites w ON w.id = s.website_id
 				WHERE m.user_id = u.id AND w.suspended_at IS NULL AND s.sandbox_of IS NULL
 				ORDER BY s.id = u.last_store_id DESC NULLS LAST, s.created_at, s.id LIMIT 1),
 				(SELECT s.id FROM stores s WHERE u.platform_role IS NOT NULL ORDER BY s.created_at, s.id LIMIT 1), '')
@@ -72,7 +73,8 @@ func insertReset(
 	if err != nil {
 		return "", err
 	}
-	_, err = tx.Tx.ExecContext(ctx, `INSERT INTO password_resets (id, user_id, token_hash, mailed, created_at, expires_at)
+	_, err = tx.Tx.ExecContext(ctx, `INSERT INTO password_resets (id, user_id, token_hash, mailed, created_at,
+			expires_at)
 		VALUES ($1, $2, $3, $4, $5, $6)`, id, user, hash[:], mailed, now, now.Add(app.PasswordResetTTL))
 	return id, err
 }

@@ -11,8 +11,8 @@ import (
 )
 
 // The email of a user is proven once a link that was mailed to it has been used. The email of a user who accepted an
-// invitation whose link was shown to the inviter is not: the inviter may have accepted it with a stranger's address. The
-// first mailed link then takes the account over (docs/behaviour.md#proven-emails).
+// invitation whose link was shown to the inviter is not: the inviter may have accepted it with a stranger's address.
+// The first mailed link then takes the account over (docs/behaviour.md#proven-emails).
 
 // claimEmail records that a mailed link proved the email of a locked user, and switches the one-time passwords of the
 // user's past off. The caller replaces the password and ends the sessions.

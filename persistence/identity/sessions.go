@@ -45,8 +45,8 @@ func (db *DB) Refresh(
 		}
 		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
-		r.RefreshCounter, err = userSessions.applyDecision(ctx, tx, r.Decision, session, string(r.User.ID), state.Counter,
-			now, rules)
+		r.RefreshCounter, err = userSessions.applyDecision(ctx, tx, r.Decision, session, string(r.User.ID),
+			state.Counter, now, rules)
 		if err == nil && r.Decision == app.RefreshReused {
 			err = pg.AuditUser(ctx, tx, now, r.User.ID, by.Unknown(r.User.Realm()), app.AuditSessionReused,
 				string(r.User.ID),
@@ -83,8 +83,8 @@ func (t sessionTable) of(owner string) schema.QueryWithArgs {
 // TOKEN_REVOKED if the session has ended. The transaction must not change the session.
 func (t sessionTable) shareLock(ctx context.Context, tx bun.Tx, owner string, session app.SessionID) error {
 	var id string
-	err := tx.NewRaw(`SELECT id FROM ? WHERE ? AND id = ? AND ended_at IS NULL FOR SHARE`, bun.Ident(t.name), t.of(owner),
-		session).Scan(ctx, &id)
+	err := tx.NewRaw(`SELECT id FROM ? WHERE ? AND id = ? AND ended_at IS NULL FOR SHARE`, bun.Ident(t.name),
+		t.of(owner), session).Scan(ctx, &id)
 	if errors.Is(err, sql.ErrNoRows) {
 		return sessionEnded()
 	}
@@ -270,7 +270,8 @@ func (db *DB) CustomerSessions(
 ) ([]app.LoginSession, error) {
 	var found []app.LoginSession
 	err := db.pg.InStore(ctx, p.StoreID, func(ctx context.Context, tx bun.Tx) (err error) {
-		found, err = customerSessions(p.StoreID).list(ctx, tx, now, string(p.CustomerID), p.SessionID, rules, after, limit)
+		found, err = customerSessions(p.StoreID).
+			list(ctx, tx, now, string(p.CustomerID), p.SessionID, rules, after, limit)
 		return err
 	})
 	return found, err

@@ -61,7 +61,8 @@ func TestCommandsReadFiles(t *testing.T) {
 			"comanda: DATABASE_URL, DATABASE_URL_FILE: set one of them, not both\n",
 		},
 		"missing": {
-			end, map[string]string{"DATABASE_URL_FILE": file + "x"}, "comanda: DATABASE_URL_FILE: open " + file + "x: no such",
+			end, map[string]string{"DATABASE_URL_FILE": file + "x"}, "comanda: DATABASE_URL_FILE: open " + file +
+				"x: no such",
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,7 +127,8 @@ func TestAdministerUsers(t *testing.T) {
 		}
 		token := app.NewSecret(strings.TrimSpace(link))
 		persistencetest.Must(t, db.ResetPassword(t.Context(), time.Now(), app.Actor{}, token, "new"))
-		if login, err := db.LoginOf(t.Context(), c.user.ID); err != nil || login.PasswordHash != "new" || login.Disabled {
+		if login, err := db.LoginOf(t.Context(), c.user.ID); err != nil || login.PasswordHash != "new" ||
+			login.Disabled {
 			t.Errorf("user after the reset: got %+v, %v", login, err)
 		}
 	}
@@ -211,7 +213,8 @@ func TestCreatePlatformAdmin(t *testing.T) {
 	for email, newline := range map[string]string{
 		"lf@example.com": "\n", "crlf@example.com": "\r\n", "none@example.com": "",
 	} {
-		if code, _, errors := create(strings.Repeat("correct horse ", 73)+"ok"+newline, "--email", email, "--name", "A"); code != 0 {
+		longest := strings.Repeat("correct horse ", 73) + "ok"
+		if code, _, errors := create(longest+newline, "--email", email, "--name", "A"); code != 0 {
 			t.Errorf("password of 1,024 bytes followed by %q: exit status %d, %s, want 0", newline, code, errors)
 		}
 	}
@@ -266,7 +269,8 @@ func TestReseal(t *testing.T) {
 	code, out, errors = reseal(t, db, newKey+","+oldKey)
 	if code != 1 || !strings.Contains(out, "sealed 2 values") || !strings.Contains(out, removable) ||
 		!strings.Contains(out, "subscriptions.secret of "+ids[1]) {
-		t.Errorf("with a broken value: exit status %d, output %s%s, want 1, 2 values and %q", code, out, errors, removable)
+		t.Errorf("with a broken value: exit status %d, output %s%s, want 1, 2 values and %q", code, out, errors,
+			removable)
 	}
 	if _, err := db.System().DB.ExecContext(t.Context(), `UPDATE subscriptions SET secret = '' WHERE id = $1`,
 		ids[1]); err != nil {
