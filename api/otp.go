@@ -70,7 +70,7 @@ func (s *Server) confirmOTP(ctx context.Context, c *call, in confirmOTPIn) (reco
 		return recoveryCodesOut{}, err
 	}
 	codes := otp.NewRecoveryCodes()
-	hashes, err := s.passwords.hashRecoveryCodes(ctx, codes)
+	hashes, err := s.passwords.hashRecoveryCodes(ctx, c.principal.WebsiteID, codes)
 	if err != nil {
 		return recoveryCodesOut{}, err
 	}
@@ -83,7 +83,7 @@ func (s *Server) replaceRecoveryCodes(ctx context.Context, c *call, in currentPa
 		return recoveryCodesOut{}, err
 	}
 	codes := otp.NewRecoveryCodes()
-	hashes, err := s.passwords.hashRecoveryCodes(ctx, codes)
+	hashes, err := s.passwords.hashRecoveryCodes(ctx, c.principal.WebsiteID, codes)
 	if err != nil {
 		return recoveryCodesOut{}, err
 	}
@@ -103,7 +103,7 @@ func (s *Server) disableOTP(ctx context.Context, c *call, in currentPasswordIn) 
 func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.Secret) error {
 	failures := s.limiter.budget(1, "otp", string(user.ID))
 	failures.Most = otp.Failures
-	recovery, err := s.recoveryHash(ctx, user.ID, code, failures)
+	recovery, err := s.recoveryHash(ctx, c, user.ID, code, failures)
 	if err != nil {
 		return err
 	}
@@ -117,7 +117,7 @@ func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.
 // recoveryHash returns the hash of a recovery code that a user gives, "" for a code of an authenticator and for a user
 // without recovery codes. It returns RATE_LIMITED if the budget of failures is used up.
 func (s *Server) recoveryHash(
-	ctx context.Context, user app.UserID, code app.Secret, failures identity.Budget,
+	ctx context.Context, c *call, user app.UserID, code app.Secret, failures identity.Budget,
 ) (string, error) {
 	if code.Len() == 0 || otp.IsCode(code) {
 		return "", nil
@@ -126,19 +126,21 @@ func (s *Server) recoveryHash(
 	if err != nil || like == "" {
 		return "", err
 	}
-	return s.passwords.hashLike(ctx, otp.RecoveryCode(code), like)
+	return s.passwords.hashLike(ctx, c.principal.WebsiteID, otp.RecoveryCode(code), like)
 }
 
 // hashRecoveryCodes returns the hashes of a user's recovery codes. They have one salt, so that a login computes one
 // hash to find the code among them.
-func (p *passwords) hashRecoveryCodes(ctx context.Context, codes []app.Secret) ([]string, error) {
+func (p *passwords) hashRecoveryCodes(
+	ctx context.Context, website app.WebsiteID, codes []app.Secret,
+) ([]string, error) {
 	salt := make([]byte, p.params.SaltLength)
 	rand.Read(salt)
 	like := encodeHash(p.params, salt, make([]byte, p.params.KeyLength))
 	hashes := make([]string, len(codes))
 	for i, code := range codes { // other logins can take the slot in between
 		var err error
-		if hashes[i], err = p.hashLike(ctx, otp.RecoveryCode(code), like); err != nil {
+		if hashes[i], err = p.hashLike(ctx, website, otp.RecoveryCode(code), like); err != nil {
 			return nil, err
 		}
 	}
@@ -147,12 +149,14 @@ func (p *passwords) hashRecoveryCodes(ctx context.Context, codes []app.Secret) (
 
 // hashLike returns the hash of a secret with the salt and the parameters of another hash. It returns UNAVAILABLE if no
 // slot is free in time.
-func (p *passwords) hashLike(ctx context.Context, secret app.Secret, like string) (string, error) {
+func (p *passwords) hashLike(
+	ctx context.Context, website app.WebsiteID, secret app.Secret, like string,
+) (string, error) {
 	params, salt, _, err := argon2id.DecodeHash(like)
 	if err != nil {
 		return "", err
 	}
-	leave, err := p.enter(ctx)
+	leave, err := p.enter(ctx, website)
 	if err != nil {
 		return "", err
 	}
