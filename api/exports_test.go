@@ -94,6 +94,7 @@ func TestSlowExportsOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	server, db := w.serverOnPools()
+	server.work.wait = time.Millisecond
 	listener := httptest.NewTLSServer(server)
 	defer listener.Close()
 	path := w.addLongHistory("own", largeExport)
@@ -105,9 +106,7 @@ func TestSlowExportsOfAHostileNeighbour(t *testing.T) {
 	if n := pool(db, pg.RoleApp).InUse; n != maxHeavyWork {
 		t.Errorf("connections of exports: got %d, want %d", n, maxHeavyWork)
 	}
-	server.work.wait = time.Millisecond
 	w.doOn(server, "GET", path, w.tokens["OWNER"], nil).refused(app.CodeUnavailable)
-	server.work.wait = testTimeout
 	w.doOn(server, "GET", "/products", w.tokens["OWNER"], nil).ok(200, nil)
 	foreign := "/customers/" + string(w.stores["foreign"].order.Customer.ID) + "/export"
 	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).ok(200, nil)

@@ -140,8 +140,9 @@ func TestQueueForHashesIsBounded(t *testing.T) {
 	if got := h.next(); got != "neighbour" {
 		t.Errorf("next hash: got %s, want that of the neighbour", got)
 	}
-	h.maxWait = time.Nanosecond
-	if _, err := h.enter(t.Context(), "late"); app.CodeOf(err) != app.CodeUnavailable {
+	full := newHashSlots(0)
+	full.maxWait = time.Nanosecond
+	if _, err := full.enter(t.Context(), "late"); app.CodeOf(err) != app.CodeUnavailable {
 		t.Errorf("caller that waits too long: got error %v, want UNAVAILABLE", err)
 	}
 	close(h.end["neighbour"])
