@@ -130,7 +130,8 @@ type Config struct {
 	// another worker repeats the POST. 0 means the maximum duration of an attempt. It is not read from the environment.
 	StopTimeout time.Duration `env:"-"`
 
-	keyring     app.Keyring
+	sealer      app.Sealer
+	keyring     app.Keyring      // derives the keys of tokens; only the API has it
 	certificate *certificate     // nil = plain HTTP behind a trusted proxy
 	egressCAs   *x509.CertPool   // nil = the system's certificate authorities
 	smtp        *activities.SMTP // nil = mails are disabled
@@ -215,7 +216,17 @@ func Load(environ map[string]string, parts Part) (Config, error) {
 	if len(faults) > 0 {
 		return Config{}, fmt.Errorf("the configuration is invalid:\n%w", errors.Join(faults...))
 	}
+	if parts == Worker {
+		return config.ofWorker(), nil
+	}
 	return config, nil
+}
+
+// ofWorker returns the configuration without the keys that sign and verify tokens, which a worker never does. It seals
+// and opens secrets only.
+func (c Config) ofWorker() Config {
+	c.SecretKeys, c.keyring = app.Secret{}, app.Keyring{}
+	return c
 }
 
 // named converts an error of package env, which names the field, to an error that names the variable.
@@ -246,6 +257,7 @@ func (c *Config) check(environ map[string]string) []error {
 	var err error
 	if c.SecretKeys.Len() > 0 {
 		c.keyring, err = app.NewKeyring(c.SecretKeys)
+		c.sealer = c.keyring.Sealer()
 		fault("COMANDA_SECRET_KEYS", err)
 	}
 	if c.AdminListen == "" {

@@ -23,7 +23,7 @@ func openDatabases(config Config, metrics prometheus.Registerer) (databases, err
 	ended := countEnded(metrics)
 	for part, pools := range config.pools() {
 		db, err := persistence.Open(persistence.Config{
-			URL: config.DatabaseURL.Reveal(), Pools: pools, Sealer: config.keyring.Sealer(),
+			URL: config.DatabaseURL.Reveal(), Pools: pools, Sealer: config.sealer,
 			Mails: config.smtp != nil, PlanWindow: config.PlanWindow, Ended: ended,
 		})
 		if err != nil {

@@ -72,7 +72,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		return err
 	}
 	if config.parts&Worker != 0 {
-		if err := startWorker(ctx, group, config, databases[Worker], metrics, health, log); err != nil {
+		if err := startWorker(ctx, group, config.ofWorker(), databases[Worker], metrics, health, log); err != nil {
 			return err
 		}
 	}

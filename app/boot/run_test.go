@@ -92,6 +92,30 @@ func TestRunDatabaseLoginRejected(t *testing.T) {
 	}
 }
 
+// A worker has no keys of tokens.
+func TestWorkerHasNoTokenKeys(t *testing.T) {
+	t.Parallel()
+	for parts, want := range map[Part]int{API: 1, Worker: 0, API | Worker: 1} {
+		config, err := Load(with(), parts)
+		persistencetest.Must(t, err)
+		for _, c := range []struct {
+			name   string
+			config Config
+			want   int
+		}{{"process", config, want}, {"worker", config.ofWorker(), 0}} {
+			if got := len(c.config.keyring.Derive("tenant access token")); got != c.want {
+				t.Errorf("token keys of the %s with parts %d: got %d, want %d", c.name, parts, got, c.want)
+			}
+			if c.want == 0 && c.config.SecretKeys.Len() > 0 {
+				t.Errorf("the %s with parts %d keeps COMANDA_SECRET_KEYS, want only the sealer", c.name, parts)
+			}
+			if len(c.config.sealer.KeyIDs()) != 1 {
+				t.Errorf("the %s with parts %d cannot open secrets", c.name, parts)
+			}
+		}
+	}
+}
+
 // A stopping API is not ready, but still serves new connections, each for one response.
 func TestStoppingAPIDrains(t *testing.T) {
 	t.Parallel()
