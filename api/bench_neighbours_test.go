@@ -50,7 +50,8 @@ type neighbours struct {
 func newNeighbours(b *testing.B) *neighbours {
 	database := persistencetest.New(b)
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, Pools: pg.ServePools(24), Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, Pools: pg.ServePools(24),
+		Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(err)
 	b.Cleanup(func() { db.Close() })

@@ -19,7 +19,7 @@ func TestLockedRow(t *testing.T) {
 		pools[i].Lock = 10 * time.Millisecond
 	}
 	db, err := persistence.Open(persistence.Config{
-		URL: w.db.URL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
+		URL: w.db.URL, SystemURL: w.db.SystemURL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	w.must(err)
 	defer db.Close()

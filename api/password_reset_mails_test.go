@@ -15,7 +15,7 @@ import (
 // mailingServer is a server with a mail server configured.
 func (w *world) mailingServer(change func(*Config)) *Server {
 	w.Helper()
-	db, err := persistence.Open(persistence.Config{URL: w.db.URL, MaxConns: 4,
+	db, err := persistence.Open(persistence.Config{URL: w.db.URL, SystemURL: w.db.SystemURL, MaxConns: 4,
 		Sealer: persistencetest.Keyring().Sealer(), Mails: true})
 	w.must(err)
 	w.Cleanup(func() { db.Close() })

@@ -14,7 +14,9 @@ func (w *world) withKeys(keys string) (*persistence.DB, *Server) {
 	w.Helper()
 	ring, err := app.NewKeyring(app.NewSecret(keys))
 	w.must(err)
-	db, err := persistence.Open(persistence.Config{URL: w.db.URL, MaxConns: 4, Sealer: ring.Sealer()})
+	db, err := persistence.Open(persistence.Config{
+		URL: w.db.URL, SystemURL: w.db.SystemURL, MaxConns: 4, Sealer: ring.Sealer(),
+	})
 	w.must(err)
 	w.Cleanup(func() { db.Close() })
 	return db, w.serverOn(db, func(c *Config) { c.Keyring = ring })

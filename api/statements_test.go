@@ -84,13 +84,19 @@ func newWire(t *testing.T, db *persistencetest.Database, change ...func(*persist
 	t.Helper()
 	at, err := url.Parse(db.URL)
 	must(err)
-	upstream := at.Host
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
 	must(err)
 	t.Cleanup(func() { listener.Close() })
-	at.Host, at.RawQuery = listener.Addr().String(), "sslmode=disable"
+	via := func(address string) string {
+		u, err := url.Parse(address)
+		must(err)
+		u.Host, u.RawQuery = listener.Addr().String(), "sslmode=disable"
+		return u.String()
+	}
 	w := &wire{}
-	config := persistence.Config{URL: at.String(), Sealer: persistencetest.Keyring().Sealer()}
+	config := persistence.Config{
+		URL: via(db.URL), SystemURL: via(db.SystemURL), Sealer: persistencetest.Keyring().Sealer(),
+	}
 	for _, f := range change {
 		f(&config)
 	}
@@ -103,7 +109,7 @@ func newWire(t *testing.T, db *persistencetest.Database, change ...func(*persist
 			if err != nil {
 				return
 			}
-			go w.relay(client, upstream)
+			go w.relay(client, at.Host)
 		}
 	}()
 	return w

@@ -23,7 +23,7 @@ func (w *world) serverOnPools() (*Server, *persistence.DB) {
 		pools[i].Lock, pools[i].Statement = 0, 0
 	}
 	db, err := persistence.Open(persistence.Config{
-		URL: w.db.URL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
+		URL: w.db.URL, SystemURL: w.db.SystemURL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	w.must(err)
 	w.Cleanup(func() { db.Close() })

@@ -20,11 +20,12 @@ import (
 
 // Config is the configuration of [Open].
 type Config struct {
-	URL      string    // for a login role that is a member of pg.RoleApp and pg.RoleSystem only
-	Pools    []pg.Pool // see pg.Config
-	MaxConns int       // see pg.Config
-	Sealer   app.Sealer
-	Mails    bool // enqueue mails: a mail server is configured
+	URL       string    // see pg.Config
+	SystemURL string    // see pg.Config
+	Pools     []pg.Pool // see pg.Config
+	MaxConns  int       // see pg.Config
+	Sealer    app.Sealer
+	Mails     bool // enqueue mails: a mail server is configured
 
 	PlanWindow time.Duration    // length of a plan's window in whole seconds; 0 = app.DefaultPlanWindow
 	Policy     *delivery.Policy // nil = delivery.DefaultPolicy()
@@ -56,10 +57,12 @@ type (
 	orderingDB = ordering.DB
 )
 
-// Open prepares the connection pools. It does not connect; it returns an error only if the URL is
+// Open prepares the connection pools. It does not connect; it returns an error only if a URL is
 // invalid.
 func Open(config Config) (*DB, error) {
-	pools, err := pg.Open(pg.Config{URL: config.URL, Pools: config.Pools, MaxConns: config.MaxConns})
+	pools, err := pg.Open(pg.Config{
+		URL: config.URL, SystemURL: config.SystemURL, Pools: config.Pools, MaxConns: config.MaxConns,
+	})
 	if err != nil {
 		return nil, err
 	}
@@ -106,8 +109,8 @@ func (db *DB) PoolStats() []pg.PoolStats { return db.pg.PoolStats() }
 // Ping returns UNAVAILABLE if the database does not respond.
 func (db *DB) Ping(ctx context.Context) error { return db.pg.Ping(ctx) }
 
-// CheckRole returns an error if the login role can bypass row-level security, or is not a member of
-// the two roles.
+// CheckRole returns an error if a login role can bypass row-level security, cannot become its role, or can become
+// another role.
 func (db *DB) CheckRole(ctx context.Context) error { return db.pg.CheckRole(ctx) }
 
 // CheckSessions returns an error if a connection pooler shares a session between connections.

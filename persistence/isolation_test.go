@@ -123,7 +123,6 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.RemoveMember",            // users belong to no store
 		"identity.Authenticate",            // the session names the store
 		"pg.CheckSchema",                   // reads no rows of tenants
-		"pg.CheckSessions",                 // reads no rows
 		"pg.For",                           // selects connections
 		"pg.Ping",                          // reads no rows
 		"delivery.ClaimAbandoned",          // relay

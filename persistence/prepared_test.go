@@ -27,7 +27,7 @@ func newCounter(t *testing.T) counter {
 	database := persistencetest.New(t)
 	r := open(t, database, "one.example")
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	t.Cleanup(func() { db.Close() })

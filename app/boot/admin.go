@@ -44,16 +44,16 @@ func (a PlatformAdmin) check() error {
 	return nil
 }
 
-// CreatePlatformAdmin creates a platform administrator. It connects with the login role of the service. The API cannot
-// create the first administrator, because a caller would have to be authenticated already. CreatePlatformAdmin returns
-// CONFLICT if the email is taken.
+// CreatePlatformAdmin creates a platform administrator. It connects with the login roles of the service, see
+// [openForAdmin]. The API cannot create the first administrator, because a caller would have to be authenticated
+// already. CreatePlatformAdmin returns CONFLICT if the email is taken.
 func CreatePlatformAdmin(
-	ctx context.Context, databaseURL string, now time.Time, admin PlatformAdmin,
+	ctx context.Context, environ map[string]string, now time.Time, admin PlatformAdmin,
 ) (app.UserID, error) {
 	if err := admin.check(); err != nil {
 		return "", err
 	}
-	db, err := openForAdmin(ctx, databaseURL, app.Sealer{})
+	db, err := openForAdmin(ctx, environ, app.Sealer{})
 	if err != nil {
 		return "", err
 	}

@@ -14,10 +14,15 @@ func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
 
 var admin = PlatformAdmin{Email: "root@example.com", Name: "Root", Password: app.NewSecret(" correct horse ")}
 
+// loginsOf returns the variables with the URLs of a database's logins.
+func loginsOf(db *persistencetest.Database) map[string]string {
+	return map[string]string{"DATABASE_URL": db.URL, "COMANDA_SYSTEM_DATABASE_URL": db.SystemURL}
+}
+
 func TestCreatePlatformAdmin(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	id, err := CreatePlatformAdmin(t.Context(), db.URL, time.Now(), admin)
+	id, err := CreatePlatformAdmin(t.Context(), loginsOf(db), time.Now(), admin)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -31,12 +36,14 @@ func TestCreatePlatformAdmin(t *testing.T) {
 	}
 	again := admin
 	again.Email = "ROOT@example.com"
-	if _, err := CreatePlatformAdmin(t.Context(), db.URL, time.Now(), again); app.CodeOf(err) != app.CodeConflict {
+	_, err = CreatePlatformAdmin(t.Context(), loginsOf(db), time.Now(), again)
+	if app.CodeOf(err) != app.CodeConflict {
 		t.Errorf("same email in upper case: %v, want %s", err, app.CodeConflict)
 	}
 	other := admin
 	other.Email = "second@example.com"
-	if _, err := CreatePlatformAdmin(t.Context(), db.OwnerURL, time.Now(), other); err == nil {
+	owner := map[string]string{"DATABASE_URL": db.OwnerURL}
+	if _, err := CreatePlatformAdmin(t.Context(), owner, time.Now(), other); err == nil {
 		t.Error("CreatePlatformAdmin as the database's owner succeeded, want an error")
 	}
 }
@@ -59,7 +66,7 @@ func TestCreatePlatformAdminChecksInput(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			invalid := admin
 			change(&invalid)
-			_, err := CreatePlatformAdmin(t.Context(), "", time.Now(), invalid)
+			_, err := CreatePlatformAdmin(t.Context(), nil, time.Now(), invalid)
 			if err == nil || strings.Contains(err.Error(), "horse") ||
 				(name == noDatabase) != strings.Contains(err.Error(), "DATABASE_URL") {
 				t.Errorf("%s: %v, want an error about that member, without the password", name, err)

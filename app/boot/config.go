@@ -71,8 +71,9 @@ const maxWatchdogDays = 365
 type Config struct {
 	parts Part
 
-	DatabaseURL app.Secret `env:"DATABASE_URL,required,notEmpty"`
-	SecretKeys  app.Secret `env:"COMANDA_SECRET_KEYS,required,notEmpty"`
+	DatabaseURL       app.Secret `env:"DATABASE_URL,required,notEmpty"`
+	SystemDatabaseURL app.Secret `env:"COMANDA_SYSTEM_DATABASE_URL"` // empty = DatabaseURL
+	SecretKeys        app.Secret `env:"COMANDA_SECRET_KEYS,required,notEmpty"`
 
 	// DatabaseConnections is the number of connections of all pools. The connections that listen are extra.
 	DatabaseConnections int `env:"COMANDA_DATABASE_CONNECTIONS" envDefault:"24"`

@@ -3,7 +3,6 @@ package boot
 import (
 	"context"
 	"errors"
-	"fmt"
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
@@ -23,11 +22,11 @@ func openDatabases(config Config, metrics prometheus.Registerer) (databases, err
 	ended := countEnded(metrics)
 	for part, pools := range config.pools() {
 		db, err := persistence.Open(persistence.Config{
-			URL: config.DatabaseURL.Reveal(), Pools: pools, Sealer: config.sealer,
-			Mails: config.smtp != nil, PlanWindow: config.PlanWindow, Ended: ended,
+			URL: config.DatabaseURL.Reveal(), SystemURL: config.SystemDatabaseURL.Reveal(), Pools: pools,
+			Sealer: config.sealer, Mails: config.smtp != nil, PlanWindow: config.PlanWindow, Ended: ended,
 		})
 		if err != nil {
-			return nil, errors.Join(fmt.Errorf("DATABASE_URL: %w", err), all.Close())
+			return nil, errors.Join(err, all.Close())
 		}
 		all[part] = db
 	}

@@ -14,7 +14,9 @@ const fileSuffix = "_FILE"
 
 // fileVariables are the variables with a secret. The variable of the same name with fileSuffix can replace each of
 // them, because files are better protected than environments.
-var fileVariables = [...]string{"DATABASE_URL", "COMANDA_SECRET_KEYS", "COMANDA_SMTP_URL", "COMANDA_API_KEY"}
+var fileVariables = [...]string{
+	"DATABASE_URL", "COMANDA_SYSTEM_DATABASE_URL", "COMANDA_SECRET_KEYS", "COMANDA_SMTP_URL", "COMANDA_API_KEY",
+}
 
 // ReadFiles returns an environment in which the values of files replace the variables that name the files. The error
 // lists all faults, one per line, as "VARIABLE: fault".

@@ -10,12 +10,12 @@ import (
 
 // ResetOTP switches off the one-time passwords of the user with an email, who has lost the device and the recovery
 // codes. It records that in the audit trails. It returns an error if there is no such user, or if the user has not
-// switched them on.
-func ResetOTP(ctx context.Context, databaseURL string, now time.Time, email string) error {
+// switched them on. The environment is that of [openForAdmin].
+func ResetOTP(ctx context.Context, environ map[string]string, now time.Time, email string) error {
 	if email == "" {
 		return errors.New("--email is required")
 	}
-	db, err := openForAdmin(ctx, databaseURL, app.Sealer{})
+	db, err := openForAdmin(ctx, environ, app.Sealer{})
 	if err != nil {
 		return err
 	}

@@ -8,16 +8,16 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Reseal seals all secrets in the database again with the first of the keys, a value of COMANDA_SECRET_KEYS, and prints
-// which keys can be removed. All processes must already have the first key. It returns an error if a value cannot be
-// opened, after it has sealed all others.
-func Reseal(ctx context.Context, databaseURL string, keys app.Secret, out io.Writer) error {
-	ring, err := app.NewKeyring(keys)
+// Reseal seals all secrets in the database again with the first of the keys in COMANDA_SECRET_KEYS, and prints which
+// keys can be removed. All processes must already have the first key. It returns an error if a value cannot be opened,
+// after it has sealed all others. The environment also contains that of [openForAdmin].
+func Reseal(ctx context.Context, environ map[string]string, out io.Writer) error {
+	ring, err := app.NewKeyring(app.NewSecret(environ["COMANDA_SECRET_KEYS"]))
 	if err != nil {
 		return fmt.Errorf("COMANDA_SECRET_KEYS: %w", err)
 	}
 	sealer := ring.Sealer()
-	db, err := openForAdmin(ctx, databaseURL, sealer)
+	db, err := openForAdmin(ctx, environ, sealer)
 	if err != nil {
 		return err
 	}
@@ -33,8 +33,8 @@ func Reseal(ctx context.Context, databaseURL string, keys app.Secret, out io.Wri
 			fmt.Fprintf(out, "key %s: still seals %d values; keep it\n", id, n)
 			continue
 		}
-		fmt.Fprintf(out, "key %s: can be removed; users and customers whose refresh token it signed must log in again\n",
-			id)
+		fmt.Fprintf(out,
+			"key %s: can be removed; users and customers whose refresh token it signed must log in again\n", id)
 	}
 	for _, value := range result.Failed {
 		fmt.Fprintf(out, "%s.%s of %s: %v\n", value.Table, value.Column, value.ID, value.Err)

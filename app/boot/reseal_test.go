@@ -36,7 +36,7 @@ func TestDeliveryAfterKeyIsRemoved(t *testing.T) {
 		verified <- err
 	}))
 	t.Cleanup(receiver.Close)
-	before := withKeys(t, db.URL, oldKey)
+	before := withKeys(t, db, oldKey)
 	_, err = before.CreateSubscription(t.Context(), time.Now(), r.Stores[0], app.Actor{}, app.NewSubscription{
 		URL: receiver.URL, Events: []app.EventType{app.EventOrderCreated}, Secret: app.NewSecret(secret),
 	}, nil)
@@ -56,7 +56,7 @@ func TestDeliveryAfterKeyIsRemoved(t *testing.T) {
 		Allow: []netip.Prefix{netip.MustParsePrefix("127.0.0.0/8")}, RootCAs: roots,
 	})
 	deliver := func(keys string) (activities.DeliverResult, error) {
-		worker := activities.NewDeliveries(withKeys(t, db.URL, keys), egress,
+		worker := activities.NewDeliveries(withKeys(t, db, keys), egress,
 			activities.DefaultDeliveryPolicy(10*time.Second), time.Now, prometheus.NewRegistry(), zerolog.Nop())
 		return worker.Deliver(t.Context(), activities.DeliverInput{DeliveryID: queued[0].ID, Attempt: 1})
 	}
@@ -64,7 +64,9 @@ func TestDeliveryAfterKeyIsRemoved(t *testing.T) {
 		t.Errorf("delivery before reseal with the new key only: got %+v, want an error", result)
 	}
 	var out bytes.Buffer
-	persistencetest.Must(t, Reseal(t.Context(), db.URL, app.NewSecret(newKey+","+oldKey), &out))
+	environ := loginsOf(db)
+	environ["COMANDA_SECRET_KEYS"] = newKey + "," + oldKey
+	persistencetest.Must(t, Reseal(t.Context(), environ, &out))
 	if !strings.Contains(out.String(), "can be removed") {
 		t.Errorf("reseal printed %q, want that the old key can be removed", out.String())
 	}
@@ -78,11 +80,13 @@ func TestDeliveryAfterKeyIsRemoved(t *testing.T) {
 }
 
 // withKeys opens a database with keys.
-func withKeys(t *testing.T, url, keys string) *persistence.DB {
+func withKeys(t *testing.T, of *persistencetest.Database, keys string) *persistence.DB {
 	t.Helper()
 	ring, err := app.NewKeyring(app.NewSecret(keys))
 	persistencetest.Must(t, err)
-	db, err := persistence.Open(persistence.Config{URL: url, Sealer: ring.Sealer(), MaxConns: 4})
+	db, err := persistence.Open(persistence.Config{
+		URL: of.URL, SystemURL: of.SystemURL, Sealer: ring.Sealer(), MaxConns: 4,
+	})
 	persistencetest.Must(t, err)
 	t.Cleanup(func() { db.Close() })
 	return db

@@ -64,7 +64,7 @@ func TestResetWhileTheMailServerHangs(t *testing.T) {
 	database := persistencetest.New(t)
 	r := persistencetest.Open(t, database, "one.example")
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, Sealer: persistencetest.Keyring().Sealer(), Mails: true,
+		URL: database.URL, SystemURL: database.SystemURL, Sealer: persistencetest.Keyring().Sealer(), Mails: true,
 	})
 	persistencetest.Must(t, err)
 	defer db.Close()

@@ -124,15 +124,15 @@ func newAPI(
 	})
 }
 
-// admit waits for the database and checks its schema, the login role and the sessions of connections. It fails
-// immediately if the database rejects the connection, for example because of a wrong password.
+// admit waits for the database and checks the login roles, its schema and the sessions of connections. It fails
+// immediately if the database rejects a connection, for example because of a wrong password.
 func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
 	var refusal error
 	err := eventually(ctx, log, "PostgreSQL", func(ctx context.Context) error {
 		refusal = nil
-		err := db.Ping(ctx)
+		err := db.CheckRole(ctx)
 		if err != nil && app.CodeOf(err) != app.CodeUnavailable {
-			refusal = fmt.Errorf("DATABASE_URL: %w", err)
+			refusal = err
 			return nil
 		}
 		return err
@@ -140,10 +140,7 @@ func admit(ctx context.Context, db *persistence.DB, log zerolog.Logger) error {
 	if err = errors.Join(err, refusal); err != nil {
 		return err
 	}
-	if err := db.CheckSchema(ctx); err != nil {
-		return err
-	}
-	return errors.Join(db.CheckRole(ctx), db.CheckSessions(ctx))
+	return errors.Join(db.CheckSchema(ctx), db.CheckSessions(ctx))
 }
 
 // eventually calls try until it succeeds, for at most startTimeout. dependency is PostgreSQL or Temporal, for the error

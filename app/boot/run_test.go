@@ -2,6 +2,9 @@ package boot
 
 import (
 	"context"
+	"database/sql"
+	"io"
+	"maps"
 	"net"
 	"net/http"
 	"net/url"
@@ -12,6 +15,7 @@ import (
 	"github.com/rs/zerolog"
 
 	"github.com/comanda-dev/comanda/app/freeport"
+	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -25,6 +29,13 @@ func unusedAddress(t *testing.T) string {
 	return address
 }
 
+// withLogins returns the minimal environment with the logins of a database and further changes, see [with].
+func withLogins(db *persistencetest.Database, changes ...string) map[string]string {
+	environ := with(changes...)
+	maps.Copy(environ, loginsOf(db))
+	return environ
+}
+
 // nobody is an address on which no process listens: the kernel gives its port to no program that asks for any port.
 const nobody = "127.0.0.1:1"
 
@@ -33,7 +44,7 @@ func TestHealthWhileWaitingForTemporal(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	address := unusedAddress(t)
-	environ := with("DATABASE_URL", db.URL, "COMANDA_ADMIN_LISTEN", address, "TEMPORAL_ADDRESS", nobody)
+	environ := withLogins(db, "COMANDA_ADMIN_LISTEN", address, "TEMPORAL_ADDRESS", nobody)
 	config, err := Load(environ, Worker)
 	if err != nil {
 		t.Fatal(err)
@@ -70,26 +81,65 @@ func TestHealthWhileWaitingForTemporal(t *testing.T) {
 	<-ended
 }
 
-// Run fails immediately if the database rejects the login role.
-func TestRunDatabaseLoginRejected(t *testing.T) {
+// Run fails immediately if the database rejects a login role, or if a login role has too many or too few roles. The
+// error names the variable, and the role or the statement that corrects it.
+func TestRunRejectsLogins(t *testing.T) {
 	t.Parallel()
-	db := persistencetest.New(t)
-	unknown, err := url.Parse(db.URL)
-	if err != nil {
-		t.Fatal(err)
+	db := persistencetest.NewLogged(t, io.Discard) // roles belong to the server, which other tests share
+	owner, err := sql.Open("pgx", db.OwnerURL)
+	persistencetest.Must(t, err)
+	defer owner.Close()
+	_, err = owner.ExecContext(t.Context(), `CREATE ROLE twofold LOGIN PASSWORD 'p' IN ROLE comanda_app, comanda_system;
+		CREATE ROLE "None" LOGIN PASSWORD 'p'`)
+	persistencetest.Must(t, err)
+	as := func(role string) string {
+		u, err := url.Parse(db.URL)
+		persistencetest.Must(t, err)
+		u.User = url.UserPassword(role, "p")
+		return u.String()
 	}
-	unknown.User = url.UserPassword("comanda_unknown", "wrong")
-	config, err := Load(with("DATABASE_URL", unknown.String(), "COMANDA_ADMIN_LISTEN", unusedAddress(t)), Worker)
-	if err != nil {
-		t.Fatal(err)
+	for name, c := range map[string]struct{ url, systemURL, variable, want string }{
+		"unknown":        {as("unknown"), "", "DATABASE_URL: ", "unknown"},
+		"unknown system": {db.URL, as("unknown"), "COMANDA_SYSTEM_DATABASE_URL: ", "unknown"},
+		"no role":        {as("None"), db.SystemURL, "DATABASE_URL: ", `GRANT comanda_app TO "None"`},
+		"no system role": {
+			db.URL, as("None"), "COMANDA_SYSTEM_DATABASE_URL: ", `GRANT comanda_system TO "None"`,
+		},
+		"one login with one role": {db.URL, "", "DATABASE_URL: ", "GRANT comanda_system TO"},
+		"two logins, one with both roles": {
+			as("twofold"), db.SystemURL, "DATABASE_URL: ", "run: REVOKE comanda_system FROM twofold",
+		},
+		"the same login twice": {as("twofold"), as("twofold"), "COMANDA_SYSTEM_DATABASE_URL: ", "another login role"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			config, err := Load(with("DATABASE_URL", c.url, "COMANDA_SYSTEM_DATABASE_URL", c.systemURL,
+				"COMANDA_ADMIN_LISTEN", unusedAddress(t)), Worker)
+			persistencetest.Must(t, err)
+			ctx, stop := context.WithTimeout(t.Context(), startTimeout)
+			defer stop()
+			err = Run(ctx, config, zerolog.Nop(), nil)
+			if err == nil || ctx.Err() != nil || !strings.HasPrefix(err.Error(), c.variable) ||
+				!strings.Contains(err.Error(), c.want) {
+				t.Errorf("Run returned %v, want an error that begins with %q, with %q, without waiting",
+					err, c.variable, c.want)
+			}
+		})
 	}
-	ctx, stop := context.WithTimeout(t.Context(), startTimeout)
-	defer stop()
-	err = Run(ctx, config, zerolog.Nop(), nil)
-	if err == nil || ctx.Err() != nil || !strings.HasPrefix(err.Error(), "DATABASE_URL: ") ||
-		!strings.Contains(err.Error(), "comanda_unknown") {
-		t.Errorf("Run returned %v, want an error about DATABASE_URL and comanda_unknown without waiting", err)
-	}
+}
+
+// One login that is a member of both roles is enough.
+func TestRunWithOneLogin(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.NewLogged(t, io.Discard) // roles belong to the server, which other tests share
+	owner, err := sql.Open("pgx", db.OwnerURL)
+	persistencetest.Must(t, err)
+	defer owner.Close()
+	_, err = owner.ExecContext(t.Context(), "GRANT comanda_system TO comanda_test_app")
+	persistencetest.Must(t, err)
+	one, err := persistence.Open(persistence.Config{URL: db.URL})
+	persistencetest.Must(t, err)
+	defer one.Close()
+	persistencetest.Must(t, admit(t.Context(), one, zerolog.Nop()))
 }
 
 // A worker has no keys of tokens.
@@ -120,7 +170,7 @@ func TestWorkerHasNoTokenKeys(t *testing.T) {
 func TestStoppingAPIDrains(t *testing.T) {
 	t.Parallel()
 	admin, address := unusedAddress(t), unusedAddress(t)
-	config, err := Load(with("DATABASE_URL", persistencetest.New(t).URL, "COMANDA_ADMIN_LISTEN", admin,
+	config, err := Load(withLogins(persistencetest.New(t), "COMANDA_ADMIN_LISTEN", admin,
 		"COMANDA_LISTEN", address, "COMANDA_TRUSTED_PROXIES", "127.0.0.0/8", "COMANDA_DRAIN_DELAY", "10s"), API)
 	if err != nil {
 		t.Fatal(err)
@@ -154,7 +204,8 @@ func TestStoppingAPIDrains(t *testing.T) {
 		}
 		response := get("http://" + address + "/openapi.yaml")
 		if response.StatusCode != http.StatusOK || response.Close != closes {
-			t.Errorf("the API: got %s that closes its connection: %t, want 200 and %t", response.Status, response.Close, closes)
+			t.Errorf("the API: got %s that closes its connection: %t, want 200 and %t",
+				response.Status, response.Close, closes)
 		}
 	}
 	check(http.StatusOK, false)
@@ -177,7 +228,7 @@ func TestStoppingAPIDrains(t *testing.T) {
 // The parts of one process have separate pools: steps of jobs have the limits of a worker, not those of requests.
 func TestPartsHaveSeparatePools(t *testing.T) {
 	t.Parallel()
-	config, err := Load(with("DATABASE_URL", persistencetest.New(t).URL), API|Worker)
+	config, err := Load(withLogins(persistencetest.New(t)), API|Worker)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -45,14 +45,14 @@ var userCommands = map[string]userCommand{
 func UserCommands() []string { return slices.Sorted(maps.Keys(userCommands)) }
 
 // AdministerUser runs a command about the user with an email and returns the text to print. It connects with the login
-// role of the service. The environment contains DATABASE_URL and COMANDA_BASE_URL.
+// roles of the service. The environment contains those of [openForAdmin] and COMANDA_BASE_URL.
 func AdministerUser(
 	ctx context.Context, environ map[string]string, now time.Time, command, email string,
 ) (string, error) {
 	if email == "" {
 		return "", errors.New("--email: is required")
 	}
-	db, err := openForAdmin(ctx, environ["DATABASE_URL"], app.Sealer{})
+	db, err := openForAdmin(ctx, environ, app.Sealer{})
 	if err != nil {
 		return "", err
 	}
@@ -67,16 +67,22 @@ func AdministerUser(
 	return text, nil
 }
 
-// openForAdmin opens a database whose schema and role are those of the service.
-func openForAdmin(ctx context.Context, databaseURL string, sealer app.Sealer) (*persistence.DB, error) {
-	if databaseURL == "" {
+// openForAdmin opens a database whose schema and roles are those of the service. The environment contains DATABASE_URL
+// and COMANDA_SYSTEM_DATABASE_URL.
+func openForAdmin(ctx context.Context, environ map[string]string, sealer app.Sealer) (*persistence.DB, error) {
+	url, systemURL := environ["DATABASE_URL"], environ["COMANDA_SYSTEM_DATABASE_URL"]
+	if url == "" {
 		return nil, errors.New("DATABASE_URL is required")
 	}
-	db, err := persistence.Open(persistence.Config{URL: databaseURL, MaxConns: 1, Sealer: sealer})
+	db, err := persistence.Open(persistence.Config{URL: url, SystemURL: systemURL, MaxConns: 1, Sealer: sealer})
 	if err != nil {
-		return nil, fmt.Errorf("DATABASE_URL: %w", err)
+		return nil, err
 	}
-	if err := errors.Join(db.CheckSchema(ctx), db.CheckRole(ctx)); err != nil {
+	err = db.CheckRole(ctx)
+	if err == nil {
+		err = db.CheckSchema(ctx)
+	}
+	if err != nil {
 		db.Close()
 		return nil, err
 	}

@@ -16,10 +16,13 @@ const variablePrefix = "COMANDA_"
 
 // otherVariables lists the known variables that are not part of Config.
 var otherVariables = [...]string{
-	"COMANDA_WEBHOOK_SECRET",                                         // of comanda listen
-	"COMANDA_API_KEY",                                                // of comanda listen and comanda trigger
-	"COMANDA_TEST_DATABASE_URL",                                      // of the tests
-	"COMANDA_DB_PASSWORD", "COMANDA_OWNER_PASSWORD", "COMANDA_IMAGE", // of docker-compose.yml
+	"COMANDA_WEBHOOK_SECRET",    // of comanda listen
+	"COMANDA_API_KEY",           // of comanda listen and comanda trigger
+	"COMANDA_TEST_DATABASE_URL", // of the tests
+
+	// Of docker-compose.yml:
+	"COMANDA_SERVE_PASSWORD", "COMANDA_SERVE_SYSTEM_PASSWORD", "COMANDA_WORKER_PASSWORD",
+	"COMANDA_WORKER_SYSTEM_PASSWORD", "COMANDA_OWNER_PASSWORD", "COMANDA_IMAGE",
 }
 
 // kubernetesVariable matches the variables that Kubernetes sets in every container of a namespace that has a service

@@ -32,7 +32,7 @@ func TestUnknownVariables(t *testing.T) {
 func TestKnownVariables(t *testing.T) {
 	t.Parallel()
 	environ := with("COMANDA_WEBHOOK_SECRET", "secret", "COMANDA_TEST_DATABASE_URL", "postgres://",
-		"COMANDA_DB_PASSWORD", "x", "COMANDA_OWNER_PASSWORD", "x", "COMANDAS", "x", "comanda_listen", "x",
+		"COMANDA_SERVE_PASSWORD", "x", "COMANDA_OWNER_PASSWORD", "x", "COMANDAS", "x", "comanda_listen", "x",
 		"COMANDA_GOOGLE_ISSUER", "https://google.test")
 	for _, name := range []string{ // of services named comanda, comanda-api and comanda-temporal-ui
 		"COMANDA_SERVICE_HOST", "COMANDA_SERVICE_PORT", "COMANDA_SERVICE_PORT_HTTPS", "COMANDA_PORT",

@@ -165,7 +165,7 @@ func TestEndedIsCalledOncePerDelivery(t *testing.T) {
 	var mu sync.Mutex
 	ended := map[app.DeliveryStatus]int{}
 	counting, err := persistence.Open(persistence.Config{
-		URL: db.URL, MaxConns: 2, Sealer: persistencetest.Keyring().Sealer(),
+		URL: db.URL, SystemURL: db.SystemURL, MaxConns: 2, Sealer: persistencetest.Keyring().Sealer(),
 		Ended: func(status app.DeliveryStatus, n int) {
 			mu.Lock()
 			defer mu.Unlock()
@@ -174,7 +174,7 @@ func TestEndedIsCalledOncePerDelivery(t *testing.T) {
 	})
 	must(t, err)
 	t.Cleanup(func() { counting.Close() })
-	counter := &persistencetest.Database{DB: counting, URL: db.URL, OwnerURL: db.OwnerURL}
+	counter := &persistencetest.Database{DB: counting, URL: db.URL, SystemURL: db.SystemURL, OwnerURL: db.OwnerURL}
 	r := open(t, db, "one.example")
 	webhook := r.Subscribe(t, db, 0, app.EventOrderCreated)
 	r.Place(t, db, 5)

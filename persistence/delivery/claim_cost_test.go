@@ -34,7 +34,8 @@ func TestClaimCostIsBounded(t *testing.T) {
 				defer owner.Close(t.Context())
 				vacuum(t, owner)
 				db, err := persistence.Open(persistence.Config{
-					URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+					URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1,
+					Sealer: persistencetest.Keyring().Sealer(),
 				})
 				must(t, err)
 				defer db.Close()
@@ -88,7 +89,8 @@ func claimReadsOf(t *testing.T, mode string, plan app.Plan, deliveries int) int 
 	database := persistencetest.New(t)
 	r := open(t, database, "one.example")
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL + "&plan_cache_mode=" + mode, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL + "&plan_cache_mode=" + mode, SystemURL: database.SystemURL + "&plan_cache_mode=" + mode,
+		MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer db.Close()
@@ -122,7 +124,7 @@ func TestMarkCostIsBounded(t *testing.T) {
 	defer owner.Close(t.Context())
 	vacuum(t, owner)
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer db.Close()
@@ -161,7 +163,8 @@ func TestReadsStayAtFirstDeliveries(t *testing.T) {
 	shortest := blocksReadBeside(t, 20, claim, backlog)
 	for i, read := range blocksReadBeside(t, 600, claim, backlog) {
 		if read > 4*shortest[i] { // the backlog counts up to app.BacklogLimit deliveries
-			t.Errorf("step %d: read %d blocks beside 600 deliveries of each webhook, want about %d as beside 20", i, read,
+			t.Errorf("step %d: read %d blocks beside 600 deliveries of each webhook, want about %d as beside 20",
+				i, read,
 				shortest[i])
 		}
 	}
@@ -179,7 +182,7 @@ func blocksReadBeside(t *testing.T, deliveries int, steps ...func(db *persistenc
 	defer owner.Close(t.Context())
 	vacuum(t, owner)
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer db.Close()

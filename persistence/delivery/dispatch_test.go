@@ -281,7 +281,7 @@ func TestDispatchReadsDeletedEntriesOnce(t *testing.T) {
 	emit(t, database, app.EventOrderCreated, 1, r.Stores[0])
 	// With one connection per role, the counters contain all reads of the dispatch.
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer db.Close()

@@ -112,7 +112,7 @@ func deliver(t *testing.T, db *persistencetest.Database) {
 // withPolicy opens a queue with another policy.
 func withPolicy(t *testing.T, db *persistencetest.Database, change func(*delivery.Policy)) *delivery.Queue {
 	t.Helper()
-	pools, err := pg.Open(pg.Config{URL: db.URL, MaxConns: 4})
+	pools, err := pg.Open(pg.Config{URL: db.URL, SystemURL: db.SystemURL, MaxConns: 4})
 	must(t, err)
 	policy := persistencetest.Policy()
 	change(&policy)

@@ -25,7 +25,8 @@ func TestSlowJobsStopNeitherDeliveriesNorDeadlines(t *testing.T) {
 	mail := enqueued(t, db)[0]
 	replay := createReplay(t, db, store, allOf(s)).ID
 	worker, err := persistence.Open(persistence.Config{
-		URL: db.URL, Pools: pg.WorkerPools(pg.MinConns), Sealer: persistencetest.Keyring().Sealer(),
+		URL: db.URL, SystemURL: db.SystemURL, Pools: pg.WorkerPools(pg.MinConns),
+		Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer worker.Close()

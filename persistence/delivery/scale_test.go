@@ -44,7 +44,7 @@ func TestReadsStaySmallInLargeTables(t *testing.T) {
 
 	// With one connection per role, the counters are exact.
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer db.Close()
@@ -225,7 +225,7 @@ func TestReadsStaySmallInFreshTables(t *testing.T) {
 	must(t, err)
 	defer owner.Close(t.Context())
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer db.Close()

@@ -334,7 +334,7 @@ func readsBesideHeld(t *testing.T, held int) map[string]int {
 	defer owner.Close(t.Context())
 	vacuum(t, owner)
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	defer db.Close()

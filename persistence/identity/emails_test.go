@@ -39,7 +39,7 @@ func TestEmailsInATurkishDatabase(t *testing.T) {
 		return u.String()
 	}
 	must(t, pg.Migrate(t.Context(), in(outer.OwnerURL), io.Discard))
-	inner, err := persistence.Open(persistence.Config{URL: in(outer.URL), MaxConns: 2,
+	inner, err := persistence.Open(persistence.Config{URL: in(outer.URL), SystemURL: in(outer.SystemURL), MaxConns: 2,
 		Sealer: persistencetest.Keyring().Sealer()})
 	must(t, err)
 	t.Cleanup(func() {

@@ -25,7 +25,7 @@ func TestTotalsMatchRows(t *testing.T) {
 	database := persistencetest.New(t)
 	r := open(t, database, "one.example")
 	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 6, Sealer: persistencetest.Keyring().Sealer(),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 6, Sealer: persistencetest.Keyring().Sealer(),
 	})
 	must(t, err)
 	day := trading{T: t, db: db, store: r.Stores[0]}
@@ -217,7 +217,8 @@ func (d trading) compare(db *persistencetest.Database) {
 		must(d.T, err)
 		got = nil
 		for _, s := range options {
-			got = append(got, fmt.Sprint(s.Currency, " ", s.ProductID, " ", s.OptionID, " ", s.Quantity, " ", s.NetMinor))
+			got = append(got, fmt.Sprint(
+				s.Currency, " ", s.ProductID, " ", s.OptionID, " ", s.Quantity, " ", s.NetMinor))
 		}
 		want = rows(`SELECT concat_ws(' ', o.currency, i.product_id, c->>'optionId',
 				sum((c->>'quantity')::bigint * i.quantity), sum((c->>'netMinor')::bigint))

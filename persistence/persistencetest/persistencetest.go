@@ -35,8 +35,9 @@ func Main(m *testing.M) int {
 // Database is a migrated database of one test.
 type Database struct {
 	*persistence.DB
-	URL      string // for the service's login role
-	OwnerURL string // for the owner of the schema, a superuser
+	URL       string // for the service's login role of connections within a store
+	SystemURL string // for the service's login role of connections that see all stores
+	OwnerURL  string // for the owner of the schema, a superuser
 }
 
 // New creates a database for one test and drops it after the test. It uses the server of
@@ -91,10 +92,14 @@ func (s *server) create(t testing.TB, name, template string) *Database {
 	if err := s.exec("CREATE DATABASE " + name + " TEMPLATE " + template + " STRATEGY FILE_COPY"); err != nil {
 		t.Fatal(err)
 	}
-	database := &Database{URL: s.url(name, loginRole, loginPassword), OwnerURL: s.url(name, "", "")}
+	database := &Database{
+		URL: s.url(name, loginRole, loginPassword), SystemURL: s.url(name, systemLoginRole, loginPassword),
+		OwnerURL: s.url(name, "", ""),
+	}
 	var err error
 	database.DB, err = persistence.Open(persistence.Config{
-		URL: database.URL, MaxConns: 8, Sealer: Keyring().Sealer(), Policy: new(Policy()),
+		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 8,
+		Sealer: Keyring().Sealer(), Policy: new(Policy()),
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -125,8 +130,9 @@ func Keyring() app.Keyring {
 }
 
 const (
-	loginRole     = "comanda_test"
-	loginPassword = "comanda_test"
+	loginRole       = "comanda_test_app"
+	systemLoginRole = "comanda_test_system"
+	loginPassword   = "comanda_test"
 )
 
 // cluster is the shared PostgreSQL of this test process.
@@ -205,7 +211,8 @@ func (s *server) stop() {
 func (s *server) prepare(ctx context.Context) error {
 	for _, role := range []string{
 		"comanda_app NOLOGIN", "comanda_system NOLOGIN",
-		loginRole + " LOGIN NOINHERIT PASSWORD '" + loginPassword + "' IN ROLE comanda_app, comanda_system",
+		loginRole + " LOGIN NOINHERIT PASSWORD '" + loginPassword + "' IN ROLE comanda_app",
+		systemLoginRole + " LOGIN NOINHERIT PASSWORD '" + loginPassword + "' IN ROLE comanda_system",
 	} {
 		statement := "DO $$ BEGIN CREATE ROLE " + role +
 			"; EXCEPTION WHEN duplicate_object OR unique_violation THEN NULL; END $$"

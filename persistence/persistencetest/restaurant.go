@@ -134,7 +134,9 @@ func (r Restaurant) Key(t testing.TB, db *Database, store int, mode app.KeyMode)
 // WithMails opens a database with mails enabled.
 func WithMails(t testing.TB, db *Database) *persistence.DB {
 	t.Helper()
-	with, err := persistence.Open(persistence.Config{URL: db.URL, MaxConns: 4, Sealer: Keyring().Sealer(), Mails: true})
+	with, err := persistence.Open(persistence.Config{
+		URL: db.URL, SystemURL: db.SystemURL, MaxConns: 4, Sealer: Keyring().Sealer(), Mails: true,
+	})
 	Must(t, err)
 	t.Cleanup(func() { with.Close() })
 	return with

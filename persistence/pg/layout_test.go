@@ -3,6 +3,7 @@ package pg_test
 import (
 	"context"
 	"errors"
+	"strings"
 	"testing"
 	"time"
 
@@ -35,16 +36,16 @@ func TestLayout(t *testing.T) {
 // Each purpose has its own connections and limits.
 func TestLimitsOfPools(t *testing.T) {
 	t.Parallel()
-	url := persistencetest.New(t).URL
-	serve, err := pg.Open(pg.Config{URL: url, Pools: pg.ServePools(pg.MinConns)})
-	must(t, err)
-	defer serve.Close()
-	worker, err := pg.Open(pg.Config{URL: url, Pools: pg.WorkerPools(pg.MinConns)})
-	must(t, err)
-	defer worker.Close()
-	command, err := pg.Open(pg.Config{URL: url})
-	must(t, err)
-	defer command.Close()
+	database := persistencetest.New(t)
+	config := pg.Config{URL: database.URL, SystemURL: database.SystemURL}
+	open := func(pools []pg.Pool) *pg.DB {
+		config.Pools = pools
+		db, err := pg.Open(config)
+		must(t, err)
+		t.Cleanup(func() { db.Close() })
+		return db
+	}
+	serve, worker, command := open(pg.ServePools(pg.MinConns)), open(pg.WorkerPools(pg.MinConns)), open(nil)
 	for name, c := range map[string]struct {
 		pool *bun.DB
 		want string
@@ -64,11 +65,21 @@ func TestLimitsOfPools(t *testing.T) {
 		"a command about one store": {command.App(), "comanda_app 0 0"},
 	} {
 		var got string
-		must(t, c.pool.QueryRowContext(t.Context(), `SELECT concat_ws(' ', current_user,
+		conn, err := c.pool.Conn(t.Context())
+		must(t, err)
+		must(t, conn.QueryRowContext(t.Context(), `SELECT concat_ws(' ', current_user,
 			current_setting('statement_timeout'), current_setting('lock_timeout'))`).Scan(&got))
 		if got != c.want {
 			t.Errorf("role, statement_timeout and lock_timeout of %s: got %s, want %s", name, got, c.want)
 		}
+		// Each pool has the login of its role, which cannot become the other role.
+		for _, role := range []string{pg.RoleApp, pg.RoleSystem} {
+			_, err := conn.ExecContext(t.Context(), "RESET ROLE; SET ROLE "+role)
+			if (err == nil) != strings.HasPrefix(c.want, role) {
+				t.Errorf("SET ROLE %s in the pool of %s: got error %v, want only its own role", role, name, err)
+			}
+		}
+		conn.Close()
 	}
 	if serve.For(pg.Lookups).System() == serve.System() || worker.For(pg.Relay).System() == worker.System() {
 		t.Error("lookups or the relay share a pool with other work, want separate pools")
@@ -84,7 +95,7 @@ func TestLimitsEndStatements(t *testing.T) {
 		p.Conns = 1
 		app, system := p, p
 		app.Role, system.Role = pg.RoleApp, pg.RoleSystem
-		db, err := pg.Open(pg.Config{URL: database.URL, Pools: []pg.Pool{app, system}})
+		db, err := pg.Open(pg.Config{URL: database.URL, SystemURL: database.SystemURL, Pools: []pg.Pool{app, system}})
 		must(t, err)
 		t.Cleanup(func() { db.Close() })
 		return db

@@ -13,7 +13,7 @@ import (
 func (db *DB) Listen(
 	ctx context.Context, role, channel string, began func(), received func(payload string), statements ...string,
 ) error {
-	config, err := pgx.ParseConfig(db.url)
+	config, err := pgx.ParseConfig(db.config.url(role))
 	if err != nil {
 		return err
 	}

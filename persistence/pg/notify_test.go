@@ -19,7 +19,7 @@ import (
 // open connects to a test's database, with a pool for each role.
 func open(t testing.TB, db *persistencetest.Database) *pg.DB {
 	t.Helper()
-	pools, err := pg.Open(pg.Config{URL: db.URL})
+	pools, err := pg.Open(pg.Config{URL: db.URL, SystemURL: db.SystemURL})
 	must(t, err)
 	t.Cleanup(func() { pools.Close() })
 	return pools
@@ -96,7 +96,7 @@ func TestCloseSendsNotifications(t *testing.T) {
 	t.Parallel()
 	database := persistencetest.New(t)
 	next := listen(t, open(t, database), "letters")
-	db, err := pg.Open(pg.Config{URL: database.URL})
+	db, err := pg.Open(pg.Config{URL: database.URL, SystemURL: database.SystemURL})
 	must(t, err)
 	must(t, db.InSystem(t.Context(), func(ctx context.Context, _ bun.Tx) error {
 		return errors.Join(pg.Notify(ctx, "letters", "a"), pg.Notify(ctx, "letters", "end"))

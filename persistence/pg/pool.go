@@ -70,6 +70,9 @@ func openPool(url string, limits Pool) (*pool, error) {
 	return p, nil
 }
 
+// login returns the login role.
+func (p *pool) login() string { return p.conns.Config().ConnConfig.User }
+
 // acquire takes a connection of the pool.
 func (p *pool) acquire(ctx context.Context, connector driver.Connector) (driver.Conn, error) {
 	limited := ctx

@@ -6,6 +6,7 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 
 	"github.com/jackc/pgx/v5"
@@ -19,13 +20,19 @@ const (
 	RoleSystem = "comanda_system" // sees the rows of all stores
 )
 
+var roles = [...]string{RoleApp, RoleSystem}
+
 // Config is the configuration of [Open].
 type Config struct {
-	URL string // for a login role that is a member of RoleApp and RoleSystem only
+	// URL is for a login role that is a member of RoleApp, and of RoleSystem if SystemURL is empty.
+	URL string
+	// SystemURL is for the login role of connections with RoleSystem; "" = that of URL. With two logins, a statement
+	// that is injected into a connection with RoleApp cannot assume RoleSystem.
+	SystemURL string
 
-	// Pools are the pools of a server or a worker, with both roles. The first one of a role also serves the purposes that
-	// have no pool with that role. Commands have none: they use two pools of MaxConns connections (0 = 16) without limits
-	// of time.
+	// Pools are the pools of a server or a worker, with both roles. The first one of a role also serves the purposes
+	// that have no pool with that role. Commands have none: they use two pools of MaxConns connections (0 = 16) without
+	// limits of time.
 	Pools    []Pool
 	MaxConns int
 }
@@ -35,7 +42,7 @@ type DB struct {
 	app    *bun.DB
 	system *bun.DB
 	pools  []*pool
-	url    string
+	config Config
 
 	notifier *Coalescer[notice]
 }
@@ -70,23 +77,39 @@ func as(role string, c *pgx.ConnConfig, settings string) {
 	}
 }
 
-// Open prepares the pools. It does not connect; it returns an error only if the URL is invalid.
+// Open prepares the pools. It does not connect; it returns an error only if a URL is invalid.
 func Open(config Config) (*DB, error) {
 	if config.Pools == nil {
 		conns := cmp.Or(config.MaxConns, 16)
 		config.Pools = []Pool{{Role: RoleApp, Conns: conns}, {Role: RoleSystem, Conns: conns}}
 	}
-	db := &DB{url: config.URL}
+	db := &DB{config: config}
 	for _, limits := range config.Pools {
-		pool, err := openPool(config.URL, limits)
+		pool, err := openPool(config.url(limits.Role), limits)
 		if err != nil {
-			return nil, errors.Join(err, db.closePools())
+			return nil, errors.Join(fmt.Errorf("%s: %w", config.variable(limits.Role), err), db.closePools())
 		}
 		db.pools = append(db.pools, pool)
 	}
 	db.app, db.system = db.first(RoleApp).db, db.first(RoleSystem).db
 	db.notifier = newNotifier(db.app)
 	return db, nil
+}
+
+// url returns the URL for connections with a role.
+func (c Config) url(role string) string {
+	if role == RoleSystem {
+		return cmp.Or(c.SystemURL, c.URL)
+	}
+	return c.URL
+}
+
+// variable returns the name of the environment variable with the URL for connections with a role.
+func (c Config) variable(role string) string {
+	if role == RoleSystem && c.SystemURL != "" {
+		return "COMANDA_SYSTEM_DATABASE_URL"
+	}
+	return "DATABASE_URL"
 }
 
 func (db *DB) first(role string) *pool {

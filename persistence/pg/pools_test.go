@@ -12,7 +12,8 @@ import (
 // PostgreSQL soon ends the sessions of a lost host, so that their locks do not remain.
 func TestSessionsOfLostHostsEnd(t *testing.T) {
 	t.Parallel()
-	db, err := pg.Open(pg.Config{URL: persistencetest.New(t).URL})
+	database := persistencetest.New(t)
+	db, err := pg.Open(pg.Config{URL: database.URL, SystemURL: database.SystemURL})
 	must(t, err)
 	defer db.Close()
 	for name, pool := range map[string]*bun.DB{"app": db.App(), "system": db.System()} {
@@ -34,7 +35,8 @@ func TestSessionsOfLostHostsEnd(t *testing.T) {
 // The role and the settings of the planner apply also if a pooler ignores startup parameters.
 func TestSettingsAreNotStartupParametersOnly(t *testing.T) {
 	t.Parallel()
-	db, err := pg.Open(pg.Config{URL: persistencetest.New(t).URL})
+	database := persistencetest.New(t)
+	db, err := pg.Open(pg.Config{URL: database.URL, SystemURL: database.SystemURL})
 	must(t, err)
 	defer db.Close()
 	must(t, db.CheckSessions(t.Context()))
@@ -50,7 +52,8 @@ func TestSettingsAreNotStartupParametersOnly(t *testing.T) {
 			const query = "SELECT setting, source FROM pg_settings WHERE name = ?"
 			must(t, pool.QueryRowContext(t.Context(), query, setting).Scan(&got, &source))
 			if got != want || source != "session" {
-				t.Errorf("%s of the role %s: got %s of the %s, want %s of the session", setting, role, got, source, want)
+				t.Errorf("%s of the role %s: got %s of the %s, want %s of the session",
+					setting, role, got, source, want)
 			}
 		}
 	}

@@ -3,23 +3,65 @@ package pg
 import (
 	"context"
 	"fmt"
+
+	"github.com/jackc/pgx/v5"
 )
 
-// CheckRole returns an error if the login role can bypass row-level security. The login role, [RoleApp] and
-// [RoleSystem] must not have an attribute that permits this, must not own tables, and must not be members of other
-// roles. Such a role can have the right now or get it later, for example pg_read_all_data.
+// CheckRole returns an error if a login role can bypass row-level security. The login roles, [RoleApp] and [RoleSystem]
+// must not have an attribute that permits this, must not own tables, and must not be members of other roles. Such a
+// role can have the right now or get it later, for example pg_read_all_data. With two logins, that of [RoleApp] must
+// not be able to become [RoleSystem]. The error is UNAVAILABLE if the database does not respond.
 func (db *DB) CheckRole(ctx context.Context) error {
-	for _, check := range []func(context.Context) error{db.checkAttributes, db.checkOwner, db.checkMemberships} {
-		if err := check(ctx); err != nil {
-			return err
+	checks := []func(context.Context, *pool) error{checkConnection, checkAttributes, checkOwner, checkMemberships}
+	for _, role := range roles {
+		for _, check := range checks {
+			if err := check(ctx, db.first(role)); err != nil {
+				return fmt.Errorf("%s: %w", db.config.variable(role), err)
+			}
 		}
+	}
+	if db.config.SystemURL == "" {
+		return nil
+	}
+	return db.checkSeparation(ctx)
+}
+
+// checkConnection connects, and explains the refusal of a login that is not a member of the pool's role.
+func checkConnection(ctx context.Context, p *pool) error {
+	_, err := p.db.DB.ExecContext(ctx, "SELECT 1")
+	if hasState(err, stateInsufficientPrivilege) {
+		return fmt.Errorf("%w; the login must be a member of %s: GRANT %[2]s TO %s", err, p.limits.Role,
+			pgx.Identifier{p.login()}.Sanitize())
+	}
+	return Classify(err)
+}
+
+// checkSeparation refuses a login of [RoleApp] that can become [RoleSystem].
+func (db *DB) checkSeparation(ctx context.Context) error {
+	login := db.first(RoleApp).login()
+	if login == db.first(RoleSystem).login() {
+		return fmt.Errorf("COMANDA_SYSTEM_DATABASE_URL: must name another login role than DATABASE_URL, not %q", login)
+	}
+	var revocations string
+	err := db.first(RoleApp).db.DB.QueryRowContext(ctx, `WITH RECURSIVE granted AS (
+			SELECT oid FROM pg_roles WHERE rolname = session_user
+			UNION SELECT m.roleid FROM pg_auth_members m JOIN granted ON granted.oid = m.member
+		) SELECT coalesce(string_agg(DISTINCT format('REVOKE %I FROM %I', system.rolname, member.rolname), '; '), '')
+		FROM granted JOIN pg_roles member USING (oid) JOIN pg_auth_members m ON m.member = granted.oid
+		JOIN pg_roles system ON system.oid = m.roleid WHERE system.rolname = $1`, RoleSystem).Scan(&revocations)
+	if err != nil {
+		return Classify(err)
+	}
+	if revocations != "" {
+		return fmt.Errorf("DATABASE_URL: the database role %q can become %s, which sees the rows of all stores; "+
+			"COMANDA_SYSTEM_DATABASE_URL is the login for it, so run: %s", login, RoleSystem, revocations)
 	}
 	return nil
 }
 
 // checkAttributes refuses attributes with which a role can bypass row-level security, or give itself rights.
-func (db *DB) checkAttributes(ctx context.Context) error {
-	rows, err := db.app.DB.QueryContext(ctx, `SELECT rolname, CASE
+func checkAttributes(ctx context.Context, p *pool) error {
+	rows, err := p.db.DB.QueryContext(ctx, `SELECT rolname, CASE
 			WHEN rolsuper THEN 'is a superuser'
 			WHEN rolbypassrls THEN 'can bypass row-level security (BYPASSRLS)'
 			WHEN rolcreaterole THEN 'can create and grant roles (CREATEROLE)'
@@ -41,10 +83,10 @@ func (db *DB) checkAttributes(ctx context.Context) error {
 }
 
 // checkOwner refuses a login role that owns tables or is a member of their owner.
-func (db *DB) checkOwner(ctx context.Context) error {
+func checkOwner(ctx context.Context, p *pool) error {
 	var login string
 	var owner bool
-	err := db.app.DB.QueryRowContext(ctx, `SELECT session_user, EXISTS (SELECT FROM pg_class c
+	err := p.db.DB.QueryRowContext(ctx, `SELECT session_user, EXISTS (SELECT FROM pg_class c
 		WHERE c.relnamespace = 'public'::regnamespace AND pg_has_role(session_user, c.relowner, 'MEMBER'))`).
 		Scan(&login, &owner)
 	if err != nil {
@@ -58,8 +100,8 @@ func (db *DB) checkOwner(ctx context.Context) error {
 }
 
 // checkMemberships refuses roles other than the two of which the login role is a member, directly or not.
-func (db *DB) checkMemberships(ctx context.Context) error {
-	rows, err := db.app.DB.QueryContext(ctx, `WITH RECURSIVE granted AS (
+func checkMemberships(ctx context.Context, p *pool) error {
+	rows, err := p.db.DB.QueryContext(ctx, `WITH RECURSIVE granted AS (
 			SELECT oid FROM pg_roles WHERE rolname IN (session_user, $1, $2)
 			UNION SELECT m.roleid FROM pg_auth_members m JOIN granted ON granted.oid = m.member
 		) SELECT session_user, rolname FROM granted JOIN pg_roles USING (oid)

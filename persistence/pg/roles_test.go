@@ -38,22 +38,32 @@ func TestCheckRoleRejectsPrivileges(t *testing.T) {
 		must(t, err)
 	}
 	exec("CREATE ROLE waiters NOLOGIN; CREATE ROLE chefs NOLOGIN; GRANT pg_read_all_data TO chefs")
+	const separation = "COMANDA_SYSTEM_DATABASE_URL is the login for it, so run: REVOKE comanda_system FROM "
 	for _, test := range []struct{ right, withdrawal, want string }{
-		{"ALTER ROLE comanda_test CREATEROLE", "ALTER ROLE comanda_test NOCREATEROLE", "CREATEROLE"},
-		{"ALTER ROLE comanda_test BYPASSRLS", "ALTER ROLE comanda_test NOBYPASSRLS", "BYPASSRLS"},
-		{"ALTER ROLE comanda_test REPLICATION", "ALTER ROLE comanda_test NOREPLICATION", "REPLICATION"},
+		{"ALTER ROLE comanda_test_app CREATEROLE", "ALTER ROLE comanda_test_app NOCREATEROLE", "CREATEROLE"},
+		{"ALTER ROLE comanda_test_app BYPASSRLS", "ALTER ROLE comanda_test_app NOBYPASSRLS", "BYPASSRLS"},
+		{"ALTER ROLE comanda_test_app REPLICATION", "ALTER ROLE comanda_test_app NOREPLICATION", "REPLICATION"},
 		{"ALTER ROLE comanda_app BYPASSRLS", "ALTER ROLE comanda_app NOBYPASSRLS", `"comanda_app" can bypass`},
 		{"ALTER ROLE comanda_system SUPERUSER", "ALTER ROLE comanda_system NOSUPERUSER",
 			`"comanda_system" is a superuser`},
 		{"ALTER ROLE comanda_app CREATEROLE", "ALTER ROLE comanda_app NOCREATEROLE", `"comanda_app" can create`},
-		{"GRANT pg_read_all_data TO comanda_test", "REVOKE pg_read_all_data FROM comanda_test", `"pg_read_all_data"`},
+		{"GRANT pg_read_all_data TO comanda_test_app", "REVOKE pg_read_all_data FROM comanda_test_app",
+			`"pg_read_all_data"`},
 		{"GRANT pg_write_server_files TO comanda_app", "REVOKE pg_write_server_files FROM comanda_app",
 			`"pg_write_server_files"`},
 		{"GRANT pg_execute_server_program TO comanda_system", "REVOKE pg_execute_server_program FROM comanda_system",
 			`"pg_execute_server_program"`},
-		{"GRANT waiters TO comanda_test", "REVOKE waiters FROM comanda_test", `"waiters"`},
+		{"GRANT waiters TO comanda_test_app", "REVOKE waiters FROM comanda_test_app", `"waiters"`},
 		{"GRANT chefs TO comanda_app", "REVOKE chefs FROM comanda_app", `member of "chefs"`},
-		{"ALTER TABLE orders OWNER TO comanda_test", "ALTER TABLE orders OWNER TO CURRENT_USER", "owns tables"},
+		{"ALTER TABLE orders OWNER TO comanda_test_app", "ALTER TABLE orders OWNER TO CURRENT_USER", "owns tables"},
+		{"GRANT comanda_system TO comanda_test_app", "REVOKE comanda_system FROM comanda_test_app",
+			separation + "comanda_test_app"},
+		{"GRANT comanda_system TO comanda_app", "REVOKE comanda_system FROM comanda_app", separation + "comanda_app"},
+		{"ALTER ROLE comanda_test_system BYPASSRLS", "ALTER ROLE comanda_test_system NOBYPASSRLS",
+			`"comanda_test_system" can bypass`},
+		{"GRANT pg_read_all_data TO comanda_test_system", "REVOKE pg_read_all_data FROM comanda_test_system",
+			`"comanda_test_system" is a member of "pg_read_all_data"`},
+		{"ALTER TABLE orders OWNER TO comanda_test_system", "ALTER TABLE orders OWNER TO CURRENT_USER", "owns tables"},
 		{"ALTER TABLE orders OWNER TO comanda_app", "ALTER TABLE orders OWNER TO CURRENT_USER", "owns tables"},
 	} {
 		exec(test.right)

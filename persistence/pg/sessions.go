@@ -12,28 +12,42 @@ var errSharedSessions = errors.New("the connections do not keep their sessions o
 	"if PgBouncer is in front of it, set pool_mode = session")
 
 // CheckSessions returns an error if a connection pooler shares a session between connections, as PgBouncer does unless
-// pool_mode is session. Statements could then run with the role of the other pool.
+// pool_mode is session. Statements could then run with the role of another pool, or of another process. A pooler has
+// separate sessions for each login, so each is checked with two connections of its own.
 func (db *DB) CheckSessions(ctx context.Context) error {
-	app, err := db.app.Conn(ctx)
-	if err != nil {
-		return Classify(err)
-	}
-	defer app.Close()
-	system, err := db.system.Conn(ctx)
-	if err != nil {
-		return Classify(err)
-	}
-	defer system.Close()
-	// Two transactions at a time have two sessions. Then the next statement gets the session that was returned first
-	// or last, depending on the pooler.
-	for _, order := range [...][2]bun.Conn{{app, system}, {system, app}} {
-		own, err := returnSessions(ctx, order[0], order[1], app)
+	for _, role := range roles {
+		pool, err := openPool(db.config.url(role), Pool{Role: role, Conns: 2})
 		if err != nil {
+			return err
+		}
+		if err := errors.Join(checkSessions(ctx, pool.db), pool.close()); err != nil {
 			return Classify(err)
 		}
-		next, err := session(ctx, app)
+	}
+	return nil
+}
+
+func checkSessions(ctx context.Context, db *bun.DB) error {
+	one, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer one.Close()
+	other, err := db.Conn(ctx)
+	if err != nil {
+		return err
+	}
+	defer other.Close()
+	// Two transactions at a time have two sessions. Then the next statement gets the session that was returned first
+	// or last, depending on the pooler.
+	for _, order := range [...][2]bun.Conn{{one, other}, {other, one}} {
+		own, err := returnSessions(ctx, order[0], order[1], one)
 		if err != nil {
-			return Classify(err)
+			return err
+		}
+		next, err := session(ctx, one)
+		if err != nil {
+			return err
 		}
 		if next != own {
 			return errSharedSessions

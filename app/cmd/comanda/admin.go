@@ -18,7 +18,7 @@ import (
 // createPlatformAdmin runs the command admin create-platform-admin. The password is not an argument, because other
 // users of the machine can see the arguments of processes.
 func createPlatformAdmin(
-	ctx context.Context, args []string, databaseURL string, stdin *os.File, stdout, stderr io.Writer,
+	ctx context.Context, args []string, environ map[string]string, stdin *os.File, stdout, stderr io.Writer,
 ) error {
 	flags := flag.NewFlagSet("create-platform-admin", flag.ContinueOnError)
 	email, name := flags.String("email", "", ""), flags.String("name", "", "")
@@ -30,7 +30,7 @@ func createPlatformAdmin(
 		return fmt.Errorf("cannot read the password: %w", err)
 	}
 	admin := boot.PlatformAdmin{Email: *email, Name: *name, Password: password}
-	id, err := boot.CreatePlatformAdmin(ctx, databaseURL, time.Now(), admin)
+	id, err := boot.CreatePlatformAdmin(ctx, environ, time.Now(), admin)
 	if err != nil {
 		return err
 	}

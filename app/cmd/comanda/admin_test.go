@@ -18,7 +18,9 @@ import (
 func TestMain(m *testing.M) { os.Exit(persistencetest.Main(m)) }
 
 // comanda runs the program with the given text as standard input.
-func comanda(t *testing.T, databaseURL, stdin string, args ...string) (code int, stdout, stderr string) {
+func comanda(
+	t *testing.T, db *persistencetest.Database, stdin string, args ...string,
+) (code int, stdout, stderr string) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "stdin")
 	if err := os.WriteFile(path, []byte(stdin), 0o600); err != nil {
@@ -30,7 +32,10 @@ func comanda(t *testing.T, databaseURL, stdin string, args ...string) (code int,
 	}
 	defer file.Close()
 	var out, errors bytes.Buffer
-	environ := map[string]string{"DATABASE_URL": databaseURL, "COMANDA_BASE_URL": "https://comanda.example/"}
+	environ := map[string]string{
+		"DATABASE_URL": db.URL, "COMANDA_SYSTEM_DATABASE_URL": db.SystemURL,
+		"COMANDA_BASE_URL": "https://comanda.example/",
+	}
 	code = run(t.Context(), args, environ, file, &out, &errors)
 	return code, out.String(), errors.String()
 }
@@ -41,16 +46,21 @@ func TestCommandsReadFiles(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	persistencetest.Open(t, db, "one.example")
-	file, ownerFile := filepath.Join(t.TempDir(), "url"), filepath.Join(t.TempDir(), "owner")
-	persistencetest.Must(t, os.WriteFile(file, []byte(db.URL+"\n"), 0o600))
-	persistencetest.Must(t, os.WriteFile(ownerFile, []byte(db.OwnerURL), 0o600))
+	written := func(url string) (path string) {
+		path = filepath.Join(t.TempDir(), "url")
+		persistencetest.Must(t, os.WriteFile(path, []byte(url+"\n"), 0o600))
+		return path
+	}
+	file, systemFile, ownerFile := written(db.URL), written(db.SystemURL), written(db.OwnerURL)
 	end := []string{"admin", "end-sessions", "--email", "owner@one.example"}
 	for name, c := range map[string]struct {
 		args    []string
 		environ map[string]string
 		want    string // of the standard error; "" = success
 	}{
-		"file":   {end, map[string]string{"DATABASE_URL_FILE": file}, ""},
+		"files": {
+			end, map[string]string{"DATABASE_URL_FILE": file, "COMANDA_SYSTEM_DATABASE_URL_FILE": systemFile}, "",
+		},
 		"status": {[]string{"migrate", "status"}, map[string]string{"DATABASE_URL_FILE": ownerFile}, ""},
 		"down": {
 			[]string{"migrate", "down"}, map[string]string{"DATABASE_URL_FILE": ownerFile},
@@ -87,7 +97,7 @@ func TestAdministerUsers(t *testing.T) {
 	persistencetest.Must(t, err)
 	admin := func(args ...string) (int, string, string) {
 		t.Helper()
-		return comanda(t, db.URL, "", append([]string{"admin"}, args...)...)
+		return comanda(t, db, "", append([]string{"admin"}, args...)...)
 	}
 	for _, c := range []struct {
 		user  app.User
@@ -167,7 +177,7 @@ func TestCreatePlatformAdmin(t *testing.T) {
 	db := persistencetest.New(t)
 	create := func(stdin string, args ...string) (int, string, string) {
 		t.Helper()
-		return comanda(t, db.URL, stdin, append([]string{"admin", "create-platform-admin"}, args...)...)
+		return comanda(t, db, stdin, append([]string{"admin", "create-platform-admin"}, args...)...)
 	}
 	code, out, errors := create("correct horse\n", "--email", "root@example.com", "--name", "Root")
 	if code != 0 || !strings.Contains(out, "root@example.com") || !strings.Contains(out, "second factor") ||
@@ -226,7 +236,9 @@ const oldKey, newKey = "test key test key test key test key ", "a newer key of a
 func reseal(t *testing.T, db *persistencetest.Database, keys string) (code int, stdout, stderr string) {
 	t.Helper()
 	var out, errors bytes.Buffer
-	environ := map[string]string{"DATABASE_URL": db.URL, "COMANDA_SECRET_KEYS": keys}
+	environ := map[string]string{
+		"DATABASE_URL": db.URL, "COMANDA_SYSTEM_DATABASE_URL": db.SystemURL, "COMANDA_SECRET_KEYS": keys,
+	}
 	code = run(t.Context(), []string{"admin", "reseal"}, environ, os.Stdin, &out, &errors)
 	return code, out.String(), errors.String()
 }
@@ -294,7 +306,7 @@ func TestResetOTP(t *testing.T) {
 	r := persistencetest.Open(t, db, "one.example")
 	reset := func(args ...string) (int, string, string) {
 		t.Helper()
-		return comanda(t, db.URL, "", append([]string{"admin", "reset-otp"}, args...)...)
+		return comanda(t, db, "", append([]string{"admin", "reset-otp"}, args...)...)
 	}
 	for _, args := range [][]string{{"--email", "nobody@example.com"}, {"--email", r.Owner.Email}, {"--email", ""}} {
 		if code, out, _ := reset(args...); code != 1 || out != "" {

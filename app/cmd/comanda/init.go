@@ -28,11 +28,15 @@ func writeEnv(args []string, stdout io.Writer) error {
 # the keys seal the secrets in them.
 COMANDA_BASE_URL=%s
 COMANDA_SECRET_KEYS=%s
-COMANDA_DB_PASSWORD=%s
+COMANDA_SERVE_PASSWORD=%s
+COMANDA_SERVE_SYSTEM_PASSWORD=%s
+COMANDA_WORKER_PASSWORD=%s
+COMANDA_WORKER_SYSTEM_PASSWORD=%s
 COMANDA_OWNER_PASSWORD=%s
 TEMPORAL_DB_PASSWORD=%s
 POSTGRES_PASSWORD=%s
-`, *base, randomHex(32), randomHex(16), randomHex(16), randomHex(16), randomHex(16))
+`, *base, randomHex(32), randomHex(16), randomHex(16), randomHex(16), randomHex(16), randomHex(16), randomHex(16),
+		randomHex(16))
 	path := ".env"
 	if flags.NArg() == 1 {
 		path = flags.Arg(0)

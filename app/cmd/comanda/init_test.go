@@ -8,12 +8,14 @@ import (
 	"testing"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
 func TestInit(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), ".env")
-	code, stdout, stderr := comanda(t, "", "", "init", "--base-url", "https://orders.example.com", path)
+	none := &persistencetest.Database{}
+	code, stdout, stderr := comanda(t, none, "", "init", "--base-url", "https://orders.example.com", path)
 	if code != 0 || strings.Contains(stdout, "SECRET") {
 		t.Fatalf("init: exit status %d, %q, %q; want 0 and no secret on the standard output", code, stdout, stderr)
 	}
@@ -42,7 +44,7 @@ func TestInit(t *testing.T) {
 		}
 		seen[value] = name
 	}
-	code, _, stderr = comanda(t, "", "", "init", path)
+	code, _, stderr = comanda(t, none, "", "init", path)
 	if code != 1 || !strings.Contains(stderr, "exists") {
 		t.Errorf("init of an existing file: exit status %d, %q, want 1 and an error that it exists", code, stderr)
 	}
@@ -65,7 +67,7 @@ func TestInitRefuses(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			code, stdout, stderr := comanda(t, "", "", c.args...)
+			code, stdout, stderr := comanda(t, &persistencetest.Database{}, "", c.args...)
 			if code != c.code || stdout != "" || !strings.Contains(stderr, c.want) {
 				t.Errorf("got exit status %d, %q, %q; want %d, an error with %q", code, stdout, stderr, c.code, c.want)
 			}

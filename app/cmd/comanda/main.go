@@ -20,7 +20,6 @@ import (
 	"github.com/caarlos0/env/v11"
 	"github.com/rs/zerolog"
 
-	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/boot"
 )
 
@@ -143,7 +142,7 @@ func command(
 	case "health":
 		return boot.Health(ctx, environ)
 	case "admin reseal":
-		return boot.Reseal(ctx, environ["DATABASE_URL"], app.NewSecret(environ["COMANDA_SECRET_KEYS"]), stdout)
+		return boot.Reseal(ctx, environ, stdout)
 	case "version":
 		build, ok := debug.ReadBuildInfo()
 		if !ok {
@@ -162,13 +161,13 @@ func command(
 		return writeEnv(args[1:], stdout)
 	}
 	if len(args) > 2 && args[0] == "admin" && args[1] == "create-platform-admin" {
-		return createPlatformAdmin(ctx, args[2:], environ["DATABASE_URL"], stdin, stdout, stderr)
+		return createPlatformAdmin(ctx, args[2:], environ, stdin, stdout, stderr)
 	}
 	if len(args) > 1 && args[0] == "admin" && slices.Contains(boot.UserCommands(), args[1]) {
 		return administerUser(ctx, args[1], args[2:], environ, stdout)
 	}
 	if len(args) > 2 && args[0] == "admin" && args[1] == "reset-otp" {
-		return resetOTP(ctx, args[2:], environ["DATABASE_URL"], stdout)
+		return resetOTP(ctx, args[2:], environ, stdout)
 	}
 	if len(args) > 0 && args[0] == "listen" {
 		return receive(ctx, args[1:], environ, stdout, stderr)

@@ -11,13 +11,13 @@ import (
 )
 
 // resetOTP runs the command admin reset-otp.
-func resetOTP(ctx context.Context, args []string, databaseURL string, stdout io.Writer) error {
+func resetOTP(ctx context.Context, args []string, environ map[string]string, stdout io.Writer) error {
 	flags := flag.NewFlagSet("reset-otp", flag.ContinueOnError)
 	email := flags.String("email", "", "")
 	if err := parse(flags, args, 0); err != nil {
 		return err
 	}
-	if err := boot.ResetOTP(ctx, databaseURL, time.Now(), *email); err != nil {
+	if err := boot.ResetOTP(ctx, environ, time.Now(), *email); err != nil {
 		return err
 	}
 	fmt.Fprintf(stdout, "switched off the one-time passwords of %s\n", *email)

@@ -128,7 +128,7 @@ func (b *bench) start(ctx context.Context) (err error) {
 	if b.db, err = b.open(false); err != nil {
 		return err
 	}
-	b.emitter, err = newEmitter(ctx, b.infra.Ready.Env["DATABASE_URL"])
+	b.emitter, err = newEmitter(ctx, b.infra.Ready.Env["COMANDA_SYSTEM_DATABASE_URL"])
 	return err
 }
 
@@ -140,7 +140,8 @@ func (b *bench) open(mails bool) (*persistence.DB, error) {
 		return nil, err
 	}
 	return persistence.Open(persistence.Config{
-		URL: env["DATABASE_URL"], Sealer: keyring.Sealer(), MaxConns: clientConnections, Mails: mails,
+		URL: env["DATABASE_URL"], SystemURL: env["COMANDA_SYSTEM_DATABASE_URL"], Sealer: keyring.Sealer(),
+		MaxConns: clientConnections, Mails: mails,
 	})
 }
 

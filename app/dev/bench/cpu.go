@@ -55,8 +55,8 @@ func (c cpu) times(factor float64) cpu {
 	}
 }
 
-// serviceRole is the login role of the service. The titles of PostgreSQL's processes contain it.
-const serviceRole = "comanda"
+// serviceRoles are the login roles of the service. The titles of PostgreSQL's processes contain them.
+var serviceRoles = [...]string{"comanda_login", "comanda_system_login"}
 
 // clocks are the CPU times of processes since their start, by process id.
 type clocks map[int]clock
@@ -144,7 +144,8 @@ func (p processes) ownerOf(one *process.Process) (owner, error) {
 		return ownerPostgres, nil
 	}
 	whose := ownerPostgres
-	if strings.HasPrefix(title, "postgres: "+serviceRole+" ") {
+	isService := func(role string) bool { return strings.HasPrefix(title, "postgres: "+role+" ") }
+	if slices.ContainsFunc(serviceRoles[:], isService) {
 		ours, err := isOurs(title)
 		if err != nil {
 			return whose, err

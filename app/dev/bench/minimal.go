@@ -24,5 +24,7 @@ func runMinimal(ctx context.Context) error {
 	if !trusted.AppendCertsFromPEM(text) {
 		return fmt.Errorf("%s contains no certificate", file)
 	}
-	return sender.Run(ctx, sender.Config{URL: os.Getenv("DATABASE_URL"), RootCAs: trusted, RetryIn: minimalRetry})
+	return sender.Run(ctx, sender.Config{
+		URL: os.Getenv("COMANDA_SYSTEM_DATABASE_URL"), RootCAs: trusted, RetryIn: minimalRetry,
+	})
 }

@@ -162,7 +162,10 @@ func start(t testing.TB) *world {
 	env := w.infra.Ready.Env
 	keyring, err := app.NewKeyring(app.NewSecret(env["COMANDA_SECRET_KEYS"]))
 	must(t, err)
-	seeded, err := demo.Seed(ctx, demo.Options{DatabaseURL: env["DATABASE_URL"], Keyring: keyring, Now: time.Now})
+	seeded, err := demo.Seed(ctx, demo.Options{
+		DatabaseURL: env["DATABASE_URL"], SystemURL: env["COMANDA_SYSTEM_DATABASE_URL"],
+		Keyring: keyring, Now: time.Now,
+	})
 	must(t, err)
 	w.Users, w.PlatformAdmin, w.Stores = seeded.Users, seeded.PlatformAdmin, seeded.Stores
 

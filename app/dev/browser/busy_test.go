@@ -23,7 +23,9 @@ func busy(
 	ctx context.Context, t testing.TB, env map[string]string, keyring app.Keyring, store app.StoreID, url string,
 ) Busy {
 	t.Helper()
-	db, err := persistence.Open(persistence.Config{URL: env["DATABASE_URL"], MaxConns: 2, Sealer: keyring.Sealer()})
+	db, err := persistence.Open(persistence.Config{
+		URL: env["DATABASE_URL"], SystemURL: env["COMANDA_SYSTEM_DATABASE_URL"], MaxConns: 2, Sealer: keyring.Sealer(),
+	})
 	must(t, err)
 	defer db.Close()
 	now := time.Now()

@@ -59,7 +59,8 @@ type Store struct {
 
 // Options selects the database and the settings of the demo data.
 type Options struct {
-	DatabaseURL string // with the product's login role
+	DatabaseURL string // DATABASE_URL of the product
+	SystemURL   string // COMANDA_SYSTEM_DATABASE_URL of the product
 	Keyring     app.Keyring
 	Now         func() time.Time
 
@@ -74,12 +75,14 @@ type Options struct {
 
 // Seed creates the missing demo data. It changes existing data only to update the URL and the secret of the webhook.
 func Seed(ctx context.Context, o Options) (Demo, error) {
-	db, err := persistence.Open(persistence.Config{URL: o.DatabaseURL, MaxConns: 2, Sealer: o.Keyring.Sealer()})
+	db, err := persistence.Open(persistence.Config{
+		URL: o.DatabaseURL, SystemURL: o.SystemURL, MaxConns: 2, Sealer: o.Keyring.Sealer(),
+	})
 	if err != nil {
 		return Demo{}, err
 	}
 	defer func() { _ = db.Close() }()
-	conn, err := connect(ctx, o.DatabaseURL)
+	conn, err := connect(ctx, o.SystemURL)
 	if err != nil {
 		return Demo{}, err
 	}

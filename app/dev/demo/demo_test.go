@@ -22,7 +22,7 @@ func TestSeedTwice(t *testing.T) {
 	seed := func(receiver, key string) Demo {
 		t.Helper()
 		made, err := Seed(t.Context(), Options{
-			DatabaseURL: db.URL, Keyring: persistencetest.Keyring(), Now: time.Now,
+			DatabaseURL: db.URL, SystemURL: db.SystemURL, Keyring: persistencetest.Keyring(), Now: time.Now,
 			ReceiverURL: receiver, Secret: app.NewSecret("secret"), APIKey: app.NewSecret(key),
 		})
 		if err != nil {
@@ -92,7 +92,9 @@ func checkUsers(t *testing.T, made Demo) {
 func TestSeedWithoutReceiver(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	made, err := Seed(t.Context(), Options{DatabaseURL: db.URL, Keyring: persistencetest.Keyring(), Now: time.Now})
+	made, err := Seed(t.Context(), Options{
+		DatabaseURL: db.URL, SystemURL: db.SystemURL, Keyring: persistencetest.Keyring(), Now: time.Now,
+	})
 	if err != nil {
 		t.Fatal(err)
 	}

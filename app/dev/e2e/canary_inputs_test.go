@@ -97,7 +97,10 @@ func (c *canaries) platform() {
 	password := c.password(whose)
 	command := exec.CommandContext(c.t.Context(), worldOf(c.t).programs.Comanda, "admin", "create-platform-admin",
 		"--email", address, "--name", "Canary Administrator")
-	command.Env = append(os.Environ(), "DATABASE_URL="+worldOf(c.t).infra.Ready.Env["DATABASE_URL"])
+	command.Env = os.Environ()
+	for _, name := range databaseVariables {
+		command.Env = append(command.Env, name+"="+worldOf(c.t).infra.Ready.Env[name])
+	}
 	command.Stdin = strings.NewReader(password + "\n")
 	out, err := command.CombinedOutput()
 	if err != nil {

@@ -58,7 +58,7 @@ func (c *canaries) wantFound(texts []text, known string) {
 }
 
 func (c *canaries) productTables() []text {
-	system, err := pgx.ParseConfig(worldOf(c.t).infra.Ready.DatabaseURL)
+	system, err := pgx.ParseConfig(worldOf(c.t).infra.Ready.Env["COMANDA_SYSTEM_DATABASE_URL"])
 	must(c.t, err)
 	system.RuntimeParams["role"] = "comanda_system"
 	owner, err := pgx.ParseConfig(worldOf(c.t).infra.Ready.OwnerDatabaseURL)

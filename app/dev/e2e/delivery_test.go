@@ -325,9 +325,9 @@ func TestOutages(t *testing.T) {
 	t.Parallel()
 	postgres, temporal, settings := proxied(t)
 	w := worker(t, settings)
-	serve, address, err := worldOf(t).serve(t.Context(), map[string]string{
-		"DATABASE_URL": settings["DATABASE_URL"], "COMANDA_BASE_URL": worldOf(t).api, // the issuer of the tokens
-	})
+	ofAPI := databaseAt(t, postgres.Address)
+	ofAPI["COMANDA_BASE_URL"] = worldOf(t).api // the issuer of the tokens
+	serve, address, err := worldOf(t).serve(t.Context(), ofAPI)
 	must(t, err)
 	t.Cleanup(serve.Kill)
 	r, h := newRestaurant(t), newHook(t, nil)

@@ -137,8 +137,10 @@ var planWindow = func() time.Duration {
 
 func (r *restaurant) changePlan(plan app.Plan) {
 	r.t.Helper()
-	url := worldOf(r.t).infra.Ready.Env["DATABASE_URL"]
-	db, err := persistence.Open(persistence.Config{URL: url, PlanWindow: planWindow})
+	env := worldOf(r.t).infra.Ready.Env
+	db, err := persistence.Open(persistence.Config{
+		URL: env["DATABASE_URL"], SystemURL: env["COMANDA_SYSTEM_DATABASE_URL"], PlanWindow: planWindow,
+	})
 	must(r.t, err)
 	defer db.Close()
 	var website app.WebsiteID

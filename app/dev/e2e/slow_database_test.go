@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"fmt"
-	"net/url"
 	"testing"
 	"time"
 
@@ -25,10 +24,7 @@ func delayed(t *testing.T, address string, delay time.Duration) *harness.Proxy {
 func TestSlowDatabase(t *testing.T) {
 	t.Parallel()
 	const orders = 40
-	database, err := url.Parse(worldOf(t).infra.Ready.Env["DATABASE_URL"])
-	must(t, err)
-	database.Host = delayed(t, database.Host, 100*time.Millisecond).Address
-	settings := map[string]string{"DATABASE_URL": database.String()}
+	settings := databaseAt(t, delayed(t, databaseHost(t), 100*time.Millisecond).Address)
 	worker(t, settings)
 	worker(t, settings)
 	r, h := newRestaurant(t), newHook(t, nil)

@@ -128,7 +128,8 @@ func TestWebhookChangesBetweenAttempts(t *testing.T) {
 	next.await(t)
 	d := r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if d.Attempts != 2 || len(old.all(t)) != 1 || len(next.all(t)) != 1 {
-		t.Errorf("got %d attempts, %d to the old URL and %d to the new URL, want 2, 1 and 1", d.Attempts, len(old.all(t)),
+		t.Errorf("got %d attempts, %d to the old URL and %d to the new URL, want 2, 1 and 1",
+			d.Attempts, len(old.all(t)),
 			len(next.all(t)))
 	}
 	var details []*comanda.AttemptDetail
@@ -168,7 +169,9 @@ func TestTestPing(t *testing.T) {
 	worker(t, nil)
 	_, temporal, settings := proxied(t)
 	temporal.Cut()
-	delete(settings, "DATABASE_URL")
+	for _, name := range databaseVariables {
+		delete(settings, name)
+	}
 	settings["COMANDA_BASE_URL"] = worldOf(t).api // the issuer of the tokens
 	serve, address, err := worldOf(t).serve(t.Context(), settings)
 	must(t, err)

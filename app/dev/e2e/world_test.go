@@ -209,7 +209,9 @@ func (w *world) connect() error {
 	if err != nil {
 		return err
 	}
-	w.db, err = persistence.Open(persistence.Config{URL: env["DATABASE_URL"], Sealer: keyring.Sealer()})
+	w.db, err = persistence.Open(persistence.Config{
+		URL: env["DATABASE_URL"], SystemURL: env["COMANDA_SYSTEM_DATABASE_URL"], Sealer: keyring.Sealer(),
+	})
 	if err != nil {
 		return err
 	}

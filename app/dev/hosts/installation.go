@@ -105,12 +105,17 @@ func (i *installation) expose(ctx context.Context) error {
 	if i.postgres, err = i.proxy(ctx, postgresPort, database.Host); err != nil {
 		return err
 	}
-	database.Host = on(data, postgresPort)
+	system, err := url.Parse(i.infra.Ready.Env["COMANDA_SYSTEM_DATABASE_URL"])
+	if err != nil {
+		return err
+	}
+	database.Host, system.Host = on(data, postgresPort), on(data, postgresPort)
 	if i.temporal, err = i.proxy(ctx, temporalPort, i.infra.Ready.Env["TEMPORAL_ADDRESS"]); err != nil {
 		return err
 	}
 	i.settings = map[string]string{
-		"DATABASE_URL": database.String(), "TEMPORAL_ADDRESS": on(data, temporalPort),
+		"DATABASE_URL": database.String(), "COMANDA_SYSTEM_DATABASE_URL": system.String(),
+		"TEMPORAL_ADDRESS":      on(data, temporalPort),
 		"COMANDA_BASE_URL":      "https://" + on(outside, apiPort),
 		"COMANDA_EGRESS_ALLOW":  addresses[outside] + "/32", // the receiver has a private address
 		"COMANDA_API_RATE":      "100000",                   // all requests have one API key

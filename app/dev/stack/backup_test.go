@@ -14,7 +14,6 @@ import (
 	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/app/boot"
-	"github.com/comanda-dev/comanda/persistence"
 )
 
 // documentedCommands returns the shell commands of docs/production.md that begin with a comment.
@@ -116,13 +115,8 @@ const restoredDomain = "restored.example"
 // checkRestored compares the database of a restored server with the original, and checks that Comanda accepts it.
 func checkRestored(t *testing.T, original, restored backupServer) {
 	t.Helper()
-	db, err := persistence.Open(persistence.Config{URL: restored.url("comanda", "login")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := errors.Join(db.CheckSchema(t.Context()), db.CheckRole(t.Context())); err != nil {
-		t.Errorf("as Comanda's process: %v", err)
+	for _, part := range []string{"serve", "worker"} {
+		acceptLogins(t, restored.url("comanda_"+part, part), restored.url("comanda_"+part+"_system", part+"_system"))
 	}
 	owner := func(s backupServer) *pgx.Conn {
 		connection, err := pgx.Connect(t.Context(), s.url("comanda_owner", "owner"))
@@ -134,13 +128,14 @@ func checkRestored(t *testing.T, original, restored backupServer) {
 	}
 	before, after := owner(original), owner(restored)
 	var domain string
-	err = after.QueryRow(t.Context(), "SELECT domain FROM websites").Scan(&domain)
+	err := after.QueryRow(t.Context(), "SELECT domain FROM websites").Scan(&domain)
 	if err != nil || domain != restoredDomain {
 		t.Errorf("the restored website: got %q and %v, want %q", domain, err, restoredDomain)
 	}
 	const policies = "SELECT count(*) FROM pg_policies"
 	var want, got int
-	err = errors.Join(before.QueryRow(t.Context(), policies).Scan(&want), after.QueryRow(t.Context(), policies).Scan(&got))
+	err = errors.Join(before.QueryRow(t.Context(), policies).Scan(&want),
+		after.QueryRow(t.Context(), policies).Scan(&got))
 	if err != nil || want == 0 || got != want {
 		t.Errorf("policies of row-level security: got %d, want %d (%v)", got, want, err)
 	}

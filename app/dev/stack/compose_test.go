@@ -25,8 +25,9 @@ import (
 func composeSettings() map[string]string {
 	return map[string]string{
 		"COMANDA_BASE_URL": "https://orders.example.com", "COMANDA_SECRET_KEYS": strings.Repeat("0123456789abcdef", 4),
-		"COMANDA_DB_PASSWORD": "login", "COMANDA_OWNER_PASSWORD": "owner", "TEMPORAL_DB_PASSWORD": "temporal",
-		"POSTGRES_PASSWORD": "postgres",
+		"COMANDA_SERVE_PASSWORD": "serve", "COMANDA_SERVE_SYSTEM_PASSWORD": "serve_system",
+		"COMANDA_WORKER_PASSWORD": "worker", "COMANDA_WORKER_SYSTEM_PASSWORD": "worker_system",
+		"COMANDA_OWNER_PASSWORD": "owner", "TEMPORAL_DB_PASSWORD": "temporal", "POSTGRES_PASSWORD": "postgres",
 	}
 }
 
@@ -208,7 +209,7 @@ func TestComposePostgres(t *testing.T) {
 	if check[0] != "CMD-SHELL" {
 		t.Fatalf("health check of postgres: %v, want a shell command", check)
 	}
-	if output, err := sh("-c", check[1]); err == nil || !strings.Contains(output, `user "comanda"`) {
+	if output, err := sh("-c", check[1]); err == nil || !strings.Contains(output, `user "comanda_serve"`) {
 		t.Errorf("health check of an empty server: got %v, want an error that names the role: %s", err, output)
 	}
 	if output, err := sh("../../../deploy/postgres.sh"); err != nil {
@@ -225,13 +226,16 @@ func TestComposePostgres(t *testing.T) {
 	if err := boot.Migrate(t.Context(), as("comanda_owner", "owner", "comanda"), io.Discard); err != nil {
 		t.Fatalf("migrate up: %v", err)
 	}
-	db, err := persistence.Open(persistence.Config{URL: as("comanda", "login", "comanda")})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer db.Close()
-	if err := errors.Join(db.CheckSchema(t.Context()), db.CheckRole(t.Context())); err != nil {
-		t.Errorf("as Comanda's process: %v", err)
+	for _, part := range []string{"serve", "worker"} {
+		of := func(variable string) string { // the container's URL, with the server of this test
+			u, err := url.Parse(*loadCompose(t).Services[part].Environment[variable])
+			if err != nil {
+				t.Fatal(err)
+			}
+			password, _ := u.User.Password()
+			return as(u.User.Username(), password, "comanda")
+		}
+		acceptLogins(t, of("DATABASE_URL"), of("COMANDA_SYSTEM_DATABASE_URL"))
 	}
 	reserved, err := reservePorts(t.Context(), 0, frontendPort, historyPort, matchingPort, workerPort)
 	if err != nil {
@@ -239,7 +243,8 @@ func TestComposePostgres(t *testing.T) {
 	}
 	reserved.release()
 	temporal, err := temporaldev.Start(t.Context(), temporaldev.Options{
-		StoreURL: as("temporal", "temporal", "temporal"), VisibilityURL: as("temporal", "temporal", "temporal_visibility"),
+		StoreURL:      as("temporal", "temporal", "temporal"),
+		VisibilityURL: as("temporal", "temporal", "temporal_visibility"),
 		Ports: temporaldev.Ports{
 			Frontend: reserved.numbers[frontendPort], History: reserved.numbers[historyPort],
 			Matching: reserved.numbers[matchingPort], Worker: reserved.numbers[workerPort],
@@ -251,6 +256,19 @@ func TestComposePostgres(t *testing.T) {
 	}
 	if err := temporal.Stop(t.Context()); err != nil {
 		t.Errorf("stop Temporal: %v", err)
+	}
+}
+
+// acceptLogins checks that Comanda's processes accept a database and its two logins.
+func acceptLogins(t *testing.T, store, system string) {
+	t.Helper()
+	db, err := persistence.Open(persistence.Config{URL: store, SystemURL: system})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if err := errors.Join(db.CheckSchema(t.Context()), db.CheckRole(t.Context())); err != nil {
+		t.Errorf("as Comanda's process: %v", err)
 	}
 }
 

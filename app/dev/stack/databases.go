@@ -14,10 +14,11 @@ import (
 	"github.com/jackc/pgx/v5/pgconn"
 )
 
-// Roles. The product connects as loginRole, whose only privilege is to become appRole or systemRole. Migrations run as
-// ownerRole, which owns the tables of the product.
+// Roles. The product connects as appLogin and systemLogin, whose only privileges are to become appRole and systemRole.
+// Migrations run as ownerRole, which owns the tables of the product.
 const (
-	loginRole    = "comanda"
+	appLogin     = "comanda_login"
+	systemLogin  = "comanda_system_login"
 	appRole      = "comanda_app"
 	systemRole   = "comanda_system"
 	ownerRole    = "comanda_owner"
@@ -28,7 +29,8 @@ const (
 var roles = [...]struct{ name, attributes string }{
 	{appRole, "NOLOGIN"},
 	{systemRole, "NOLOGIN"},
-	{loginRole, "LOGIN NOINHERIT"},
+	{appLogin, "LOGIN NOINHERIT"},
+	{systemLogin, "LOGIN NOINHERIT"},
 	{ownerRole, "LOGIN"},
 	{temporalRole, "LOGIN"},
 }
@@ -41,7 +43,7 @@ const (
 
 // databases are the URLs of the databases, each with the role of the part that uses it.
 type databases struct {
-	product, owner                    string
+	product, system, owner            string
 	temporalStore, temporalVisibility string
 }
 
@@ -52,7 +54,7 @@ func setUpDatabases(ctx context.Context, adminURL, passwordFile string) (databas
 	if err != nil || admin.Scheme != "postgres" && admin.Scheme != "postgresql" {
 		return databases{}, errors.New("DATABASE_URL must be a URL such as postgres://user:password@host:5432/postgres")
 	}
-	passwords, err := rolePasswords(passwordFile, ownerRole, loginRole, temporalRole)
+	passwords, err := rolePasswords(passwordFile, ownerRole, appLogin, systemLogin, temporalRole)
 	if err != nil {
 		return databases{}, err
 	}
@@ -74,7 +76,8 @@ func setUpDatabases(ctx context.Context, adminURL, passwordFile string) (databas
 		return u.String()
 	}
 	return databases{
-		product:            as(loginRole, productDatabase),
+		product:            as(appLogin, productDatabase),
+		system:             as(systemLogin, productDatabase),
 		owner:              as(ownerRole, productDatabase),
 		temporalStore:      as(temporalRole, temporalDatabase),
 		temporalVisibility: as(temporalRole, visibilityDatabase),
@@ -88,8 +91,10 @@ func createAll(ctx context.Context, conn *pgx.Conn, passwords map[string]string)
 			return err
 		}
 	}
-	if _, err := conn.Exec(ctx, fmt.Sprintf("GRANT %s, %s TO %s", appRole, systemRole, loginRole)); err != nil {
-		return err
+	for role, login := range map[string]string{appRole: appLogin, systemRole: systemLogin} {
+		if _, err := conn.Exec(ctx, fmt.Sprintf("GRANT %s TO %s", role, login)); err != nil {
+			return err
+		}
 	}
 	for database, owner := range map[string]string{
 		productDatabase: ownerRole, temporalDatabase: temporalRole, visibilityDatabase: temporalRole,

@@ -95,16 +95,17 @@ func (m manifests) environ(t *testing.T, pod corev1.PodTemplateSpec) map[string]
 	for _, variable := range pod.Spec.Containers[0].Env {
 		environ[variable.Name] = variable.Value
 	}
-	for name, value := range map[string]string{
-		"DATABASE_URL":        "postgres://comanda:login@db:5432/comanda",
-		"COMANDA_SECRET_KEYS": strings.Repeat("0123456789abcdef", 4),
+	for name, secret := range map[string]struct{ volume, value string }{
+		"DATABASE_URL":                {"database", "postgres://comanda_serve:serve@db:5432/comanda"},
+		"COMANDA_SYSTEM_DATABASE_URL": {"database", "postgres://comanda_serve_system:system@db:5432/comanda"},
+		"COMANDA_SECRET_KEYS":         {"secrets", strings.Repeat("0123456789abcdef", 4)},
 	} {
 		if file, ok := environ[name+"_FILE"]; ok {
-			if file != "/secrets/"+name {
-				t.Errorf("%s_FILE: got %s, want /secrets/%s", name, file, name)
+			if want := "/" + secret.volume + "/" + name; file != want {
+				t.Errorf("%s_FILE: got %s, want %s", name, file, want)
 			}
 			delete(environ, name+"_FILE")
-			environ[name] = value
+			environ[name] = secret.value
 		}
 	}
 	return environ
@@ -138,8 +139,9 @@ func TestKubernetesWorkloads(t *testing.T) {
 				!cmp.Equal(container.Capabilities.Drop, []corev1.Capability{"ALL"}) {
 				t.Errorf("security context of the container: got %v, want read-only and no capabilities", container)
 			}
-			if spec.Containers[0].Resources.Requests.Cpu().IsZero() || spec.Containers[0].Resources.Limits.Memory().IsZero() {
-				t.Errorf("resources: got %v, want requests and limits", spec.Containers[0].Resources)
+			resources := spec.Containers[0].Resources
+			if resources.Requests.Cpu().IsZero() || resources.Limits.Memory().IsZero() {
+				t.Errorf("resources: got %v, want requests and limits", resources)
 			}
 			mounts := map[string]bool{}
 			for _, mount := range spec.Containers[0].VolumeMounts {
@@ -151,6 +153,27 @@ func TestKubernetesWorkloads(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// API, worker and migrations have different logins.
+func TestKubernetesLogins(t *testing.T) {
+	t.Parallel()
+	for name, pod := range kubernetes(t).pods() {
+		want := map[string]string{
+			"comanda-migrate": "comanda-owner", "comanda-serve": "comanda-serve", "comanda-worker": "comanda-worker",
+		}[name]
+		var got string
+		for _, mount := range pod.Spec.Containers[0].VolumeMounts {
+			for _, volume := range pod.Spec.Volumes {
+				if mount.MountPath == "/database" && mount.Name == volume.Name {
+					got = volume.Secret.SecretName
+				}
+			}
+		}
+		if got != want {
+			t.Errorf("%s: got the secret %q at /database, want %q", name, got, want)
+		}
 	}
 }
 

@@ -54,6 +54,7 @@ func (s *Stack) startProduct(ctx context.Context, o Options, d databases) error 
 		TemporalAddress:   settings["TEMPORAL_ADDRESS"],
 		TemporalNamespace: settings["TEMPORAL_NAMESPACE"],
 		DatabaseURL:       d.product,
+		SystemDatabaseURL: d.system,
 		CAFile:            files.CA,
 	}
 	if o.Infra {
@@ -88,11 +89,12 @@ func (s *Stack) settings(o Options, d databases, files localca.Files) (map[strin
 		return nil, fmt.Errorf("COMANDA_EGRESS_CA_FILE: %w", err)
 	}
 	decided := map[string]string{
-		"DATABASE_URL":           d.product,
-		"TEMPORAL_ADDRESS":       s.ports.address(frontendPort),
-		"TEMPORAL_NAMESPACE":     namespace,
-		"COMANDA_LISTEN":         s.ports.address(apiPort),
-		"COMANDA_EGRESS_CA_FILE": trusted,
+		"DATABASE_URL":                d.product,
+		"COMANDA_SYSTEM_DATABASE_URL": d.system,
+		"TEMPORAL_ADDRESS":            s.ports.address(frontendPort),
+		"TEMPORAL_NAMESPACE":          namespace,
+		"COMANDA_LISTEN":              s.ports.address(apiPort),
+		"COMANDA_EGRESS_CA_FILE":      trusted,
 	}
 	defaults := map[string]string{
 		"COMANDA_BASE_URL":        s.ports.url("https", apiPort),
@@ -152,6 +154,7 @@ func (s *Stack) seed(ctx context.Context, settings map[string]string) error {
 	}
 	made, err := demo.Seed(ctx, demo.Options{
 		DatabaseURL: settings["DATABASE_URL"],
+		SystemURL:   settings["COMANDA_SYSTEM_DATABASE_URL"],
 		Keyring:     keyring,
 		Now:         time.Now,
 		ReceiverURL: s.Ready.ReceiverURL,

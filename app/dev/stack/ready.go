@@ -9,9 +9,10 @@ type Ready struct {
 	TemporalUIURL     string `json:"temporalUiUrl"`
 	TemporalAddress   string `json:"temporalAddress"`
 	TemporalNamespace string `json:"temporalNamespace"`
-	// DatabaseURL is the URL with which comanda serve and worker connect.
-	DatabaseURL string `json:"databaseUrl"`
-	CAFile      string `json:"caFile"`
+	// DatabaseURL and SystemDatabaseURL are the URLs with which comanda serve and worker connect.
+	DatabaseURL       string `json:"databaseUrl"`
+	SystemDatabaseURL string `json:"systemDatabaseUrl"`
+	CAFile            string `json:"caFile"`
 
 	// ReceiverURL, the secret with which the receiver verifies, and AdminURL are absent with --infra.
 	ReceiverURL    string `json:"receiverUrl,omitempty"`

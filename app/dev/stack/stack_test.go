@@ -1,7 +1,6 @@
 package main
 
 import (
-	"context"
 	"crypto/tls"
 	"crypto/x509"
 	"fmt"
@@ -132,19 +131,20 @@ func checkEnvironment(t *testing.T, ready Ready) {
 	t.Helper()
 	listen := ready.Env["COMANDA_LISTEN"]
 	want := map[string]string{
-		"COMANDA_BASE_URL":        strings.Replace("https://"+listen, "127.0.0.1", "localhost", 1),
-		"COMANDA_DRAIN_DELAY":     "0s",
-		"COMANDA_EGRESS_ALLOW":    "127.0.0.0/8,::1/128",
-		"COMANDA_EGRESS_CA_FILE":  ready.CAFile,
-		"COMANDA_LISTEN":          listen,
-		"COMANDA_RETRY_SCHEDULE":  "1s,2s", // from the environment of the program
-		"COMANDA_SECRET_KEYS":     ready.Env["COMANDA_SECRET_KEYS"],
-		"COMANDA_TEMPORAL_UI_URL": ready.TemporalUIURL,
-		"COMANDA_TLS_CERT":        filepath.Join(filepath.Dir(ready.CAFile), "tls.crt"),
-		"COMANDA_TLS_KEY":         filepath.Join(filepath.Dir(ready.CAFile), "tls.key"),
-		"DATABASE_URL":            ready.DatabaseURL,
-		"TEMPORAL_ADDRESS":        ready.TemporalAddress,
-		"TEMPORAL_NAMESPACE":      ready.TemporalNamespace,
+		"COMANDA_BASE_URL":            strings.Replace("https://"+listen, "127.0.0.1", "localhost", 1),
+		"COMANDA_DRAIN_DELAY":         "0s",
+		"COMANDA_EGRESS_ALLOW":        "127.0.0.0/8,::1/128",
+		"COMANDA_EGRESS_CA_FILE":      ready.CAFile,
+		"COMANDA_LISTEN":              listen,
+		"COMANDA_RETRY_SCHEDULE":      "1s,2s", // from the environment of the program
+		"COMANDA_SECRET_KEYS":         ready.Env["COMANDA_SECRET_KEYS"],
+		"COMANDA_TEMPORAL_UI_URL":     ready.TemporalUIURL,
+		"COMANDA_SYSTEM_DATABASE_URL": ready.SystemDatabaseURL,
+		"COMANDA_TLS_CERT":            filepath.Join(filepath.Dir(ready.CAFile), "tls.crt"),
+		"COMANDA_TLS_KEY":             filepath.Join(filepath.Dir(ready.CAFile), "tls.key"),
+		"DATABASE_URL":                ready.DatabaseURL,
+		"TEMPORAL_ADDRESS":            ready.TemporalAddress,
+		"TEMPORAL_NAMESPACE":          ready.TemporalNamespace,
 	}
 	if diff := cmp.Diff(want, ready.Env); diff != "" {
 		t.Errorf("env (-want +got):\n%s", diff)
@@ -157,23 +157,19 @@ func checkEnvironment(t *testing.T, ready Ready) {
 	}
 }
 
-// checkRoles checks that the login role can become the roles of the two pools, and has no other privileges.
+// checkRoles checks that each login role can become the role of its pools, and has no other privileges.
 func checkRoles(t *testing.T, ready Ready) {
 	t.Helper()
-	conn, err := pgx.Connect(t.Context(), ready.DatabaseURL)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer conn.Close(context.Background())
-	if _, err := conn.Exec(t.Context(), "SELECT FROM stores"); err == nil {
-		t.Error("the login role itself reads tables")
-	}
-	if _, err := conn.Exec(t.Context(), "SET ROLE "+ownerRole); err == nil {
-		t.Error("the login role can become the owner")
-	}
-	for _, role := range []string{appRole, systemRole} {
-		if _, err := conn.Exec(t.Context(), "SET ROLE "+role+"; SELECT FROM stores"); err != nil {
-			t.Errorf("as %s: %v", role, err)
+	for login, own := range map[string]string{ready.DatabaseURL: appRole, ready.SystemDatabaseURL: systemRole} {
+		conn := connect(t, login)
+		if _, err := conn.Exec(t.Context(), "SELECT FROM stores"); err == nil {
+			t.Errorf("the login of %s itself reads tables", own)
+		}
+		for _, role := range []string{appRole, systemRole, ownerRole} {
+			_, err := conn.Exec(t.Context(), "RESET ROLE; SET ROLE "+role+"; SELECT FROM stores")
+			if (err == nil) != (role == own) {
+				t.Errorf("the login of %s as %s: got error %v, want only its own role", own, role, err)
+			}
 		}
 	}
 }

@@ -50,7 +50,7 @@ func TestRun(t *testing.T) {
 	ended := make(chan error, 1)
 	trusted := x509.NewCertPool()
 	trusted.AddCert(receiver.Certificate())
-	go func() { ended <- Run(running, Config{URL: db.URL, RootCAs: trusted, RetryIn: time.Millisecond}) }()
+	go func() { ended <- Run(running, Config{URL: db.SystemURL, RootCAs: trusted, RetryIn: time.Millisecond}) }()
 	before := persistencetest.Count(t, db, "SELECT count(*) FROM outbox")
 	create := func() {
 		t.Helper()
@@ -92,7 +92,7 @@ func TestRun(t *testing.T) {
 func TestRunFails(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
-	if err := Run(t.Context(), Config{URL: db.URL}); err == nil || !strings.Contains(err.Error(), "minimal") {
+	if err := Run(t.Context(), Config{URL: db.SystemURL}); err == nil || !strings.Contains(err.Error(), "minimal") {
 		t.Errorf("without its tables: got error %v, want one about the missing table", err)
 	}
 }
