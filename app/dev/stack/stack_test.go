@@ -136,6 +136,7 @@ func checkEnvironment(t *testing.T, ready Ready) {
 		"COMANDA_EGRESS_ALLOW":        "127.0.0.0/8,::1/128",
 		"COMANDA_EGRESS_CA_FILE":      ready.CAFile,
 		"COMANDA_LISTEN":              listen,
+		"COMANDA_PLATFORM_OTP":        "optional",
 		"COMANDA_RETRY_SCHEDULE":      "1s,2s", // from the environment of the program
 		"COMANDA_SECRET_KEYS":         ready.Env["COMANDA_SECRET_KEYS"],
 		"COMANDA_TEMPORAL_UI_URL":     ready.TemporalUIURL,
