@@ -160,7 +160,7 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 			return loginOut{}, err
 		}
 	}
-	if err := s.checkOTP(ctx, c, login.User, in.OTP); err != nil {
+	if err := s.checkOTP(ctx, c, website, login.User, in.OTP); err != nil {
 		return loginOut{}, err
 	}
 	out, err := s.startSession(ctx, c, login.User, cmp.Or(fresh, login.PasswordHash), in.StoreID)

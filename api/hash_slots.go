@@ -43,7 +43,8 @@ func newHashSlots(most int) *hashSlots {
 }
 
 // enter waits for a slot and returns the function that releases it. It returns UNAVAILABLE if no slot is free in time,
-// or too many callers wait: one website fills at most half of the free places of the queue.
+// or too many callers wait: one website fills at most half of the free places of the queue. One caller of each website
+// always waits.
 func (h *hashSlots) enter(ctx context.Context, website app.WebsiteID) (leave func(), err error) {
 	w := &hashWaiter{website, make(chan struct{})}
 	if !h.queue(w) {
@@ -70,11 +71,11 @@ func (h *hashSlots) queue(w *hashWaiter) bool {
 	g := h.groups[w.website]
 	if g == nil {
 		g = &hashGroup{}
-		h.groups[w.website] = g
 	}
-	if g.waiting >= maxQueue-len(h.waiting) {
+	if g.waiting > 0 && g.waiting >= maxQueue-len(h.waiting) {
 		return false
 	}
+	h.groups[w.website] = g
 	g.waiting++
 	h.waiting = append(h.waiting, w)
 	h.next()

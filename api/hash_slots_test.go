@@ -119,6 +119,27 @@ func TestWebsitesTakeTurnsToHash(t *testing.T) {
 }
 
 // A website fills at most half of the free places of the queue. A caller that gives up leaves it.
+// Websites that fill the queue do not keep out one that does not wait yet.
+func TestFullQueueAdmitsEachWebsite(t *testing.T) {
+	t.Parallel()
+	h := newHashSlotsTest(t, 1)
+	h.hash("first", "first")
+	h.next()
+	for website := 0; len(h.waiting) < maxQueue; website++ {
+		for i := range max((maxQueue-len(h.waiting))/2, 1) {
+			h.hash(app.WebsiteID(fmt.Sprint(website)), fmt.Sprint(website, " ", i))
+		}
+	}
+	if _, err := h.enter(t.Context(), "0"); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("full queue: got error %v, want UNAVAILABLE", err)
+	}
+	h.hash("quiet", "quiet")
+	close(h.end["first"])
+	for range maxQueue + 1 {
+		close(h.end[h.next()])
+	}
+}
+
 func TestQueueForHashesIsBounded(t *testing.T) {
 	t.Parallel()
 	h := newHashSlotsTest(t, 1)

@@ -181,7 +181,7 @@ func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, l
 		}
 		return badCredentials()
 	}
-	err = s.checkOTP(ctx, c, login.User, in.OTP)
+	err = s.checkOTP(ctx, c, "", login.User, in.OTP)
 	if app.CodeOf(err) == app.CodeInvalidCredentials {
 		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
 			return err

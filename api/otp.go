@@ -78,8 +78,12 @@ func (s *Server) confirmOTP(ctx context.Context, c *call, in confirmOTPIn) (reco
 	return showRecoveryCodes(codes), err
 }
 
+// replaceRecoveryCodes replaces the recovery codes. While one-time passwords are off, only the password is hashed.
 func (s *Server) replaceRecoveryCodes(ctx context.Context, c *call, in currentPasswordIn) (recoveryCodesOut, error) {
 	if _, err := s.confirmPassword(ctx, c, in.Password); err != nil {
+		return recoveryCodesOut{}, err
+	}
+	if err := s.db.CheckOTP(ctx, c.principal); err != nil {
 		return recoveryCodesOut{}, err
 	}
 	codes := otp.NewRecoveryCodes()
@@ -99,11 +103,14 @@ func (s *Server) disableOTP(ctx context.Context, c *call, in currentPasswordIn) 
 }
 
 // checkOTP checks and uses up the one-time password of a user whose password is right. It returns OTP_REQUIRED,
-// INVALID_CREDENTIALS or RATE_LIMITED. A wrong or used code is recorded as a failed login.
-func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.Secret) error {
+// INVALID_CREDENTIALS or RATE_LIMITED. A wrong or used code is recorded as a failed login. The hash of a recovery code
+// takes a slot of the website, "" for logins that name none.
+func (s *Server) checkOTP(
+	ctx context.Context, c *call, website app.WebsiteID, user app.User, code app.Secret,
+) error {
 	failures := s.limiter.budget(1, "otp", string(user.ID))
 	failures.Most = otp.Failures
-	recovery, err := s.recoveryHash(ctx, c, user.ID, code, failures)
+	recovery, err := s.recoveryHash(ctx, website, user.ID, code, failures)
 	if err != nil {
 		return err
 	}
@@ -117,7 +124,7 @@ func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.
 // recoveryHash returns the hash of a recovery code that a user gives, "" for a code of an authenticator and for a user
 // without recovery codes. It returns RATE_LIMITED if the budget of failures is used up.
 func (s *Server) recoveryHash(
-	ctx context.Context, c *call, user app.UserID, code app.Secret, failures identity.Budget,
+	ctx context.Context, website app.WebsiteID, user app.UserID, code app.Secret, failures identity.Budget,
 ) (string, error) {
 	if code.Len() == 0 || otp.IsCode(code) {
 		return "", nil
@@ -126,7 +133,7 @@ func (s *Server) recoveryHash(
 	if err != nil || like == "" {
 		return "", err
 	}
-	return s.passwords.hashLike(ctx, c.principal.WebsiteID, otp.RecoveryCode(code), like)
+	return s.passwords.hashLike(ctx, website, like, otp.RecoveryCode(code))
 }
 
 // hashRecoveryCodes returns the hashes of a user's recovery codes. They have one salt, so that a login computes one
@@ -137,32 +144,44 @@ func (p *passwords) hashRecoveryCodes(
 	salt := make([]byte, p.params.SaltLength)
 	rand.Read(salt)
 	like := encodeHash(p.params, salt, make([]byte, p.params.KeyLength))
-	hashes := make([]string, len(codes))
-	for i, code := range codes { // other logins can take the slot in between
-		var err error
-		if hashes[i], err = p.hashLike(ctx, website, otp.RecoveryCode(code), like); err != nil {
-			return nil, err
-		}
+	secrets := make([]app.Secret, len(codes))
+	for i, code := range codes {
+		secrets[i] = otp.RecoveryCode(code)
 	}
-	return hashes, nil
+	return p.hashesLike(ctx, website, like, secrets...)
 }
 
-// hashLike returns the hash of a secret with the salt and the parameters of another hash. It returns UNAVAILABLE if no
-// slot is free in time.
+// hashLike returns the hash of a secret, see [passwords.hashesLike].
 func (p *passwords) hashLike(
-	ctx context.Context, website app.WebsiteID, secret app.Secret, like string,
+	ctx context.Context, website app.WebsiteID, like string, secret app.Secret,
 ) (string, error) {
-	params, salt, _, err := argon2id.DecodeHash(like)
+	hashes, err := p.hashesLike(ctx, website, like, secret)
 	if err != nil {
 		return "", err
+	}
+	return hashes[0], nil
+}
+
+// hashesLike returns the hashes of secrets, with the salt and the parameters of another hash, in one slot. It returns
+// UNAVAILABLE if no slot is free in time.
+func (p *passwords) hashesLike(
+	ctx context.Context, website app.WebsiteID, like string, secrets ...app.Secret,
+) ([]string, error) {
+	params, salt, _, err := argon2id.DecodeHash(like)
+	if err != nil {
+		return nil, err
 	}
 	leave, err := p.enter(ctx, website)
 	if err != nil {
-		return "", err
+		return nil, err
 	}
 	defer leave()
-	p.runs()
-	key := argon2.IDKey([]byte(secret.Reveal()), salt, params.Iterations, params.Memory, params.Parallelism,
-		params.KeyLength)
-	return encodeHash(*params, salt, key), nil
+	hashes := make([]string, len(secrets))
+	for i, secret := range secrets {
+		p.runs()
+		key := argon2.IDKey([]byte(secret.Reveal()), salt, params.Iterations, params.Memory, params.Parallelism,
+			params.KeyLength)
+		hashes[i] = encodeHash(*params, salt, key)
+	}
+	return hashes, nil
 }

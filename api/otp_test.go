@@ -344,10 +344,15 @@ func TestHashesOfRecoveryCodes(t *testing.T) {
 	confirm := func(code string) func() *response {
 		return func() *response { return w.do("POST", "/auth/otp/confirm", u.token, object{"code": code}) }
 	}
+	replace := func() *response {
+		return w.do("POST", "/auth/otp/recovery-codes", u.token, object{"password": password})
+	}
+	costs("codes while one-time passwords are off", 1, replace).refused(app.CodeConflict)
 	costs("a wrong code", 0, confirm(u.wrong())).refused(app.CodeValidationFailed, "code")
 	var codes recoveryCodesOut
 	costs("a setup", 10, confirm(w.code(u.secret, 0))).ok(200, &codes)
 	costs("another setup", 0, confirm(w.code(u.secret, 0))).refused(app.CodeConflict)
+	costs("other codes", 11, replace).ok(200, &codes)
 	if n := w.text(`SELECT count(DISTINCT split_part(hash, '$', 5)) || ' ' || count(DISTINCT hash)
 		FROM users, unnest(recovery_hashes) AS hash WHERE hash LIKE '$argon2id$%'`); n != "1 10" {
 		t.Errorf("salts and hashes: got %s, want 1 10", n)

@@ -106,14 +106,26 @@ func (db *DB) ConfirmOTP(
 	})
 }
 
+// CheckOTP returns CONFLICT if a user's one-time passwords are off.
+func (db *DB) CheckOTP(ctx context.Context, p app.Principal) error {
+	return db.inOTP(ctx, p, func(_ context.Context, _ bun.Tx, state otpState) error { return state.mustBeOn() })
+}
+
+func (s otpState) mustBeOn() error {
+	if !s.on {
+		return app.Errorf(app.CodeConflict, "one-time passwords are not on; start with POST /auth/otp")
+	}
+	return nil
+}
+
 // ReplaceRecoveryCodes replaces the hashes of all recovery codes of a user. It returns CONFLICT unless one-time
 // passwords are on.
 func (db *DB) ReplaceRecoveryCodes(
 	ctx context.Context, now time.Time, by app.Actor, p app.Principal, recovery []string,
 ) error {
 	return db.inOTP(ctx, p, func(ctx context.Context, tx bun.Tx, state otpState) error {
-		if !state.on {
-			return app.Errorf(app.CodeConflict, "one-time passwords are not on; start with POST /auth/otp")
+		if err := state.mustBeOn(); err != nil {
+			return err
 		}
 		_, err := tx.Tx.ExecContext(ctx, `UPDATE users SET recovery_hashes = $1 WHERE id = $2`, recovery,
 			p.UserID)
