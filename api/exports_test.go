@@ -118,6 +118,47 @@ func TestSlowExportsOfAHostileNeighbour(t *testing.T) {
 	})
 }
 
+// Exports of many websites that nobody reads leave half of the connections to other requests.
+func TestExportsLeaveConnections(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server, db := w.serverOnPools()
+	server.work.wait = time.Millisecond
+	if most := int64(pool(db, pg.RoleApp).Conns / 2); server.work.exports != most {
+		t.Errorf("exports of all websites: got %d, want %d", server.work.exports, most)
+	}
+	server.work.exports = 1
+	listener := httptest.NewTLSServer(server)
+	defer listener.Close()
+	open := w.begun(listener, http1(listener), w.addLongHistory("own", largeExport))
+	foreign := "/customers/" + string(w.stores["foreign"].order.Customer.ID) + "/export"
+	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).refused(app.CodeUnavailable)
+	w.doOn(server, "GET", "/products", w.tokens["FOREIGN"], nil).ok(200, nil)
+	open.Body.Close()
+	w.until("end of the export", func() bool { return pool(db, pg.RoleApp).InUse == 0 })
+	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).ok(200, nil)
+}
+
+// Exports of customers leave a place for heavy work to the users of the website.
+func TestExportsOfCustomersLeaveAPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := &call{route: &route{Load: anExport}}
+	c.principal = app.Principal{Realm: app.RealmCustomer, WebsiteID: "web_1", StoreID: "sto_1"}
+	w.server.work.wait = time.Millisecond
+	w.must(w.server.enterWork(t.Context(), c))
+	defer c.places.leave()
+	other := &call{route: c.route}
+	other.principal = c.principal
+	if err := w.server.enterWork(t.Context(), other); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("export of another customer: got error %v, want UNAVAILABLE", err)
+	}
+	other.places.leave()
+	other.principal.Realm = app.RealmTenant
+	w.must(w.server.enterWork(t.Context(), other))
+	other.places.leave()
+}
+
 // A client that has not read its export in time sees an error, not the end of the response.
 func TestSlowReadersAreCutOff(t *testing.T) {
 	t.Parallel()

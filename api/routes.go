@@ -322,7 +322,7 @@ func routes() []route {
 		{Method: del, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.EraseCustomers, Status: 204,
 			Handler: eraseCustomer},
 		{Method: get, Path: "/customers/{id}/export", Realms: tenantOrCustomer, Permission: app.EraseCustomers,
-			Load: heavy, Status: 200, Handler: exportCustomer},
+			Load: anExport, Status: 200, Handler: exportCustomer},
 		{Method: get, Path: "/customers/{id}/loyalty", Realms: tenantOrCustomer, Permission: app.ViewCustomers,
 			Status: 200, Handler: listLoyaltyEntries},
 		{Method: get, Path: "/customers/{id}/addresses", Realms: tenantOrCustomer, Permission: app.ViewCustomers,

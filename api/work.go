@@ -23,13 +23,15 @@ type load int
 
 const (
 	light    load = iota
-	heavy         // an export or analytics
+	heavy         // analytics
 	anImport      // heavy, and one at a time in a store
+	anExport      // heavy; it keeps its connection until the client has read it
 )
 
 // work limits the work in progress of each website, so that other websites find free connections.
 type work struct {
 	requests, across int64 // of a website: at most half of the pool of the stores, and of that of all stores
+	exports          int64 // of all websites: half of the pool of the stores
 	wait             time.Duration
 	waiting          prometheus.Gauge
 	refused          prometheus.Counter
@@ -41,7 +43,7 @@ type work struct {
 // gate is a limit of one owner.
 type gate struct {
 	of    string // the limit
-	owner string // a website or a store
+	owner string // a website or a store; "" = the process
 }
 
 // slots are the free places behind a gate. They are served in the order of the requests.
@@ -52,7 +54,7 @@ type slots struct {
 
 func newWork(c Config) *work {
 	w := &work{
-		requests: maxWork, across: maxWork, wait: maxWorkWait, gates: map[gate]*slots{},
+		requests: maxWork, across: maxWork, exports: maxWork, wait: maxWorkWait, gates: map[gate]*slots{},
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "comanda_requests_waiting", Help: "Requests that wait for other requests of their website.",
 		}),
@@ -70,6 +72,7 @@ func newWork(c Config) *work {
 	stores, across := c.DB.Conns()
 	w.requests = min(w.requests, int64(max(stores/2, 1)))
 	w.across = min(w.across, int64(max(across/2, 1)))
+	w.exports = int64(max(stores/2, 1))
 	return w
 }
 
@@ -87,27 +90,46 @@ func (s *Server) enterWork(ctx context.Context, c *call) error {
 		return nil
 	}
 	c.places = &places{work: s.work}
-	website, most := string(p.WebsiteID), s.work
-	ctx, cancel := context.WithTimeout(ctx, most.wait)
+	ctx, cancel := context.WithTimeout(ctx, s.work.wait)
 	defer cancel()
 	// The narrower limits come first, so that a request that waits for them does not take the place of another one.
+	for _, limit := range s.work.limits(c) {
+		if err := c.places.enter(ctx, limit.gate, limit.places); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// gateLimit is the number of places behind a gate.
+type gateLimit struct {
+	gate   gate
+	places int64
+}
+
+// limits returns the limits of a request, in the order in which it takes the places.
+func (w *work) limits(c *call) []gateLimit {
+	website := string(c.principal.WebsiteID)
+	var limits []gateLimit
 	switch c.route.Load {
 	case anImport:
-		if err := c.places.enter(ctx, gate{"imports", string(p.StoreID)}, 1); err != nil {
-			return err
+		limits = append(limits, gateLimit{gate{"imports", string(c.principal.StoreID)}, 1})
+	case anExport:
+		if c.principal.Realm == app.RealmCustomer { // customers leave a place to the users
+			limits = append(limits, gateLimit{gate{"exports of customers", website}, 1})
 		}
-		fallthrough
-	case heavy:
-		if err := c.places.enter(ctx, gate{"heavy", website}, min(maxHeavyWork, most.requests)); err != nil {
-			return err
-		}
+	}
+	if c.route.Load != light {
+		limits = append(limits, gateLimit{gate{"heavy", website}, min(maxHeavyWork, w.requests)})
 	}
 	if c.route.Across {
-		if err := c.places.enter(ctx, gate{"across", website}, most.across); err != nil {
-			return err
-		}
+		limits = append(limits, gateLimit{gate{"across", website}, w.across})
 	}
-	return c.places.enter(ctx, gate{"requests", website}, most.requests)
+	limits = append(limits, gateLimit{gate{"requests", website}, w.requests})
+	if c.route.Load == anExport {
+		limits = append(limits, gateLimit{gate{of: "exports"}, w.exports})
+	}
+	return limits
 }
 
 // enterAcross makes a request wait that turns out to use the connections for all stores.
@@ -141,7 +163,7 @@ func (p *places) enter(ctx context.Context, at gate, most int64) error {
 			w.refused.Inc()
 			return &app.Error{
 				Code: app.CodeUnavailable, RetryAfter: maxWorkWait,
-				Message: "too many requests of this website are in progress; retry after the given time",
+				Message: "too many requests are in progress; retry after the given time",
 			}
 		}
 	}
