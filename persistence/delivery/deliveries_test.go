@@ -251,6 +251,33 @@ func TestReplayRequiresSubscriptionAndBody(t *testing.T) {
 	}
 }
 
+// The data of an erased customer are delivered until their deliveries have ended. An operator's replay does not send
+// them again.
+func TestErasedDataAreNotSentAgain(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.Place(t, db, 1)
+	id := claim(t, db)[0].ID
+	_, err := db.System().DB.ExecContext(t.Context(), "UPDATE outbox SET erasing = 'cus_1'")
+	must(t, err)
+	loads := func(number int, want bool) {
+		t.Helper()
+		outgoing, err := db.Outgoing(t.Context(), id, number)
+		must(t, err)
+		if got := len(outgoing.Body) > 0; got != want {
+			t.Errorf("attempt %d has a body: got %t, want %t", number, got, want)
+		}
+	}
+	loads(1, true)
+	must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
+	if began, err := db.BeginReplay(t.Context(), noon, id); !began || err != nil {
+		t.Errorf("replay: got %t and error %v, want one whose attempt ends it", began, err)
+	}
+	loads(2, false)
+}
+
 // A slow response makes a subscription slow for a minute, or until 20 consecutive quick responses.
 func TestSlowResponseMakesSubscriptionSlow(t *testing.T) {
 	t.Parallel()

@@ -46,7 +46,9 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 		deliveries[i], numbers[i] = key.delivery, int32(key.number)
 	}
 	rows, err := q.attempts.System().DB.QueryContext(ctx, `
-		SELECT k.place, d.status, d.ordered, `+outgoingColumns+`
+		SELECT k.place, d.status, d.ordered,
+			CASE WHEN e.erasing IS NULL OR d.ended_at IS NULL THEN e.body END, -- a replay does not send erased data
+			`+outgoingColumns+`
 		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
 			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id
 				JOIN subscriptions s ON s.id = d.subscription_id
@@ -91,14 +93,14 @@ func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
 
 // outgoingColumns are columns that scanOutgoing reads: of an event e, a subscription s and, if the
 // attempt is already recorded, an attempt a.
-const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.body, e.trace_context, e.subject,
+const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.trace_context, e.subject,
 	coalesce((SELECT l.position FROM event_log l WHERE l.id = e.id AND l.store_id = e.store_id), 0),
 	s.id, s.url, s.secret, s.is_active, s.deleted_at IS NOT NULL,
 	CASE WHEN s.previous_secret_until > now() THEN s.previous_secret END,
 	coalesce(s.previous_secret_until <= now(), false), s.headers,
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status, ordered and outgoingColumns. expired reports whether the overlap
+// scanOutgoing reads a row of place, status, ordered, body and outgoingColumns. expired reports whether the overlap
 // of the subscription's previous secret has ended.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
@@ -108,9 +110,8 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.Ordered, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &body, &trace,
-		&subject, &o.Position,
-		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
+	err = rows.Scan(&place, &o.Status, &o.Ordered, &body, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &trace,
+		&subject, &o.Position, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
 		&previous, &expired, &headers, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
 		return place, nil, false, err
