@@ -12,14 +12,15 @@ func memoryLimit() uint64 {
 	return limitOf(debug.SetMemoryLimit(-1), memlimit.FromCgroup, memlimit.FromSystem)
 }
 
-// limitOf returns GOMEMLIMIT, otherwise the limit of the process's cgroup, otherwise a quarter of the machine's memory:
-// without a limit, other programs share the machine.
+// limitOf returns the smaller one of GOMEMLIMIT and the limit of the process's cgroup, otherwise a quarter of the
+// machine's memory: without a limit, other programs share the machine.
 func limitOf(goLimit int64, cgroup, machine func() (uint64, error)) uint64 {
-	if goLimit != math.MaxInt64 {
-		return uint64(max(goLimit, 1)) //nolint:gosec // positive
-	}
+	own := uint64(max(goLimit, 1)) //nolint:gosec // positive
 	if limit, err := cgroup(); err == nil {
-		return limit
+		return min(own, limit)
+	}
+	if goLimit != math.MaxInt64 {
+		return own
 	}
 	if total, err := machine(); err == nil {
 		return total / 4

@@ -16,8 +16,9 @@ func TestMemoryLimit(t *testing.T) {
 		want            uint64
 	}{
 		"GOMEMLIMIT":                  {460 << 20, known(512 << 20), known(8 << 30), 460 << 20},
-		"GOMEMLIMIT above the cgroup": {1 << 40, known(512 << 20), known(8 << 30), 1 << 40},
+		"GOMEMLIMIT above the cgroup": {1 << 40, known(512 << 20), known(8 << 30), 512 << 20},
 		"GOMEMLIMIT=0":                {0, known(512 << 20), known(8 << 30), 1},
+		"GOMEMLIMIT without a cgroup": {460 << 20, unknown, known(8 << 30), 460 << 20},
 		"cgroup":                      {math.MaxInt64, known(512 << 20), known(8 << 30), 512 << 20},
 		"machine":                     {math.MaxInt64, unknown, known(8 << 30), 2 << 30},
 		"unknown":                     {math.MaxInt64, unknown, unknown, 0},

@@ -105,7 +105,10 @@ func TestRunRejectsLogins(t *testing.T) {
 		"no system role": {
 			db.URL, as("None"), "COMANDA_SYSTEM_DATABASE_URL: ", `GRANT comanda_system TO "None"`,
 		},
-		"one login with one role": {db.URL, "", "DATABASE_URL: ", "GRANT comanda_system TO"},
+		"one login with one role": {
+			db.URL, "", "DATABASE_URL: ", "set COMANDA_SYSTEM_DATABASE_URL to a login that is one, or use this login " +
+				"for both roles: GRANT comanda_system TO",
+		},
 		"two logins, one with both roles": {
 			as("twofold"), db.SystemURL, "DATABASE_URL: ", "run: REVOKE comanda_system FROM twofold",
 		},

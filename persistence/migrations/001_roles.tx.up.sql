@@ -1,8 +1,8 @@
 -- Roles and helpers. Read the files of this folder in the order of their numbers; persistence/schema.sql shows the
 -- result.
 
--- Two roles that own nothing. comanda_app sees the rows of one store at a time, comanda_system those of all stores. The
--- login role of the service is a member of both and has no other privileges.
+-- Two roles that own nothing. comanda_app sees the rows of one store at a time, comanda_system those of all stores. A
+-- login role of the service is a member of one of them, or of both, and has no other privileges.
 DO $$
 DECLARE name text;
 BEGIN

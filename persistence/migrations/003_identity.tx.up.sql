@@ -64,7 +64,7 @@ CREATE TABLE invitations (
     role        text NOT NULL CHECK (role IN ('OWNER', 'ADMIN', 'MANAGER', 'STAFF')),
     store_ids   text[] NOT NULL CHECK (cardinality(store_ids) > 0),
     token_hash  bytea NOT NULL UNIQUE,
-    mailed      boolean NOT NULL DEFAULT false, -- the link was also sent to the address
+    mailed      boolean NOT NULL DEFAULT false, -- the link was sent to the address, and shown to nobody
     failures    integer NOT NULL DEFAULT 0,     -- wrong credentials of existing users so far
     invited_by  text NOT NULL REFERENCES users,
     created_at  timestamptz NOT NULL,

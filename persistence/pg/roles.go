@@ -12,7 +12,7 @@ import (
 // role can have the right now or get it later, for example pg_read_all_data. With two logins, that of [RoleApp] must
 // not be able to become [RoleSystem]. The error is UNAVAILABLE if the database does not respond.
 func (db *DB) CheckRole(ctx context.Context) error {
-	checks := []func(context.Context, *pool) error{checkConnection, checkAttributes, checkOwner, checkMemberships}
+	checks := []func(context.Context, *pool) error{db.checkConnection, checkAttributes, checkOwner, checkMemberships}
 	for _, role := range roles {
 		for _, check := range checks {
 			if err := check(ctx, db.first(role)); err != nil {
@@ -27,10 +27,14 @@ func (db *DB) CheckRole(ctx context.Context) error {
 }
 
 // checkConnection connects, and explains the refusal of a login that is not a member of the pool's role.
-func checkConnection(ctx context.Context, p *pool) error {
+func (db *DB) checkConnection(ctx context.Context, p *pool) error {
 	_, err := p.db.DB.ExecContext(ctx, "SELECT 1")
 	if hasState(err, stateInsufficientPrivilege) {
-		return fmt.Errorf("%w; the login must be a member of %s: GRANT %[2]s TO %s", err, p.limits.Role,
+		hint := ""
+		if p.limits.Role == RoleSystem && db.config.SystemURL == "" {
+			hint = "set COMANDA_SYSTEM_DATABASE_URL to a login that is one, or use this login for both roles: "
+		}
+		return fmt.Errorf("%w; the login must be a member of %s: %sGRANT %[2]s TO %[4]s", err, p.limits.Role, hint,
 			pgx.Identifier{p.login()}.Sanitize())
 	}
 	return Classify(err)
