@@ -152,7 +152,7 @@ func OTPSetupRequired() *Error {
 // (docs/behaviour.md#recent-proof-of-identity).
 func ReauthenticationRequired() *Error {
 	return Errorf(CodeReauthentication,
-		"this operation requires that you gave your password within the last hour; use POST /auth/reauthenticate")
+		"the login was more than an hour ago; give the password again with POST /auth/reauthenticate")
 }
 
 // WebsiteSuspended returns the WEBSITE_SUSPENDED error for a valid credential of a suspended website

@@ -153,9 +153,9 @@ func invitedUser(
 		_, err = tx.NewRaw(`UPDATE users SET email_proven = email_proven OR ? WHERE id = ?`, invitation.Mailed,
 			user.ID).Exec(ctx)
 		return user, err
-	case proven || !invitation.Mailed: // created concurrently: the password was not checked
+	case proven || !invitation.Mailed: // created or proven concurrently: the password was not checked
 		return user, app.Errorf(app.CodeConflict,
-			"a user with this email was just created; accept again with that user's password")
+			"the account of this email has just changed; accept again with its password")
 	}
 	user.Name = invitation.Name
 	return user, takeOver(ctx, tx, now, by, user, passwordHash)

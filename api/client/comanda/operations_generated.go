@@ -273,6 +273,9 @@ func (c *Client) AllAuditEntries(
 
 // AcceptInvitation sends POST /auth/accept-invite: accept an invitation and log in.
 //
+// An existing user gives the current password. If the invitation was mailed and the user's email was never proven,
+// another password replaces that of the account, ends its sessions and switches its one-time passwords off.
+//
 // No credential is required.
 //
 // Codes of its errors: TOKEN_INVALID, INVALID_CREDENTIALS, OTP_REQUIRED, CROSS_ORIGIN, WEBSITE_SUSPENDED, CONFLICT,
@@ -407,7 +410,8 @@ func (c *Client) RequestPasswordReset(
 
 // ResetPassword sends POST /auth/password-reset/confirm: reset the password.
 //
-// Ends all sessions of the user. It does not log in.
+// Ends all sessions of the user. It does not log in. The first mailed link that proves the user's email also
+// switches one-time passwords off.
 //
 // No credential is required.
 //

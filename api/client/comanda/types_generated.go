@@ -1470,7 +1470,7 @@ type Invitation struct {
 	ID string `json:"id"`
 	// The user who sent the invitation.
 	InvitedBy Inviter `json:"invitedBy"`
-	// Whether the link is also sent to the address.
+	// Whether the link is sent to the address. It is then shown to nobody else.
 	Mailed bool `json:"mailed"`
 	// The name of the invited user.
 	Name string `json:"name"`
@@ -1551,7 +1551,7 @@ type IssuedInvitation struct {
 	InvitedBy Inviter `json:"invitedBy"`
 	// A page that accepts the invitation. It is shown once.
 	Link string `json:"link,omitzero"`
-	// Whether the link is also sent to the address.
+	// Whether the link is sent to the address. It is then shown to nobody else.
 	Mailed bool `json:"mailed"`
 	// The name of the invited user.
 	Name string `json:"name"`

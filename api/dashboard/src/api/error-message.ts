@@ -8,6 +8,7 @@ const messages: Record<string, string> = {
   UNREACHABLE: "The service cannot be reached. Check your connection; the data shown may be out of date.",
   VERSION_MISMATCH: conflict,
   INVALID_TRANSITION: conflict,
+  REAUTHENTICATION_REQUIRED: "Comanda needs your password for this. Try again and enter it.",
   LAST_OWNER: "A store must have an owner, and this is its only one. Make another user an owner first.",
   SLOT_FULL: "Not enough seats are free at that time. Choose another time or fewer guests.",
   PRODUCT_UNAVAILABLE: "An item is not available in this quantity. Remove it or reduce its quantity.",

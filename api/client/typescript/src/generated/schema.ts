@@ -289,7 +289,9 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation and log in
-         * @description No credential is required.
+         * @description An existing user gives the current password. If the invitation was mailed and the user's email was never proven, another password replaces that of the account, ends its sessions and switches its one-time passwords off.
+         *
+         *     No credential is required.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `INVALID_CREDENTIALS`: the email or password is incorrect
          *     - 401 `OTP_REQUIRED`: the password is correct, but the account also requires a one-time password
@@ -555,7 +557,7 @@ export interface paths {
         put?: never;
         /**
          * Reset the password
-         * @description Ends all sessions of the user. It does not log in.
+         * @description Ends all sessions of the user. It does not log in. The first mailed link that proves the user's email also switches one-time passwords off.
          *
          *     No credential is required.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -6448,7 +6450,7 @@ export interface components {
             id: string;
             /** @description The user who sent the invitation. */
             invitedBy: components["schemas"]["Inviter"];
-            /** @description Whether the link is also sent to the address. */
+            /** @description Whether the link is sent to the address. It is then shown to nobody else. */
             mailed: boolean;
             /**
              * @description The name of the invited user.
@@ -6619,7 +6621,7 @@ export interface components {
              * @example https://localhost:8443/dashboard/invitation#token=inv_mS8xqP2vTz4wLk9c
              */
             link?: string;
-            /** @description Whether the link is also sent to the address. */
+            /** @description Whether the link is sent to the address. It is then shown to nobody else. */
             mailed: boolean;
             /**
              * @description The name of the invited user.
