@@ -5,7 +5,7 @@ import "time"
 // Claim is a delivery that one relay has claimed, until its lease ends.
 type Claim struct {
 	ID             DeliveryID
-	Generation     int // number of claims of the delivery so far; (ID, Generation) identifies this claim
+	Generation     int // number of claims of the delivery so far, 0 = unknown; (ID, Generation) identifies this claim
 	StoreID        StoreID
 	Queue          string // the website, or the sandbox twin; at most 64 bytes
 	EventID        EventID

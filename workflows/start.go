@@ -59,9 +59,10 @@ func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
 	return err
 }
 
-// passTurn ends the wait of a workflow whose delivery had been queued again, and was claimed now.
+// passTurn ends the wait of a workflow whose delivery had been queued again, and was claimed now. It was not if this is
+// its first claim; a delivery that leaves a burst may have had others.
 func (c *Client) passTurn(ctx context.Context, claim app.Claim) error {
-	if claim.Generation < 2 {
+	if claim.Generation == 1 {
 		return nil
 	}
 	id := app.DeliveryWorkflowID(claim.EventID, claim.SubscriptionID)

@@ -67,7 +67,7 @@ func (s *server) QueryWorkflow(context.Context, string, string, string, ...any) 
 }
 
 var claim = app.Claim{
-	ID: "dlv_1", StoreID: "sto_1", Queue: "web_1", EventID: "evt_1", SubscriptionID: "whk_1",
+	ID: "dlv_1", Generation: 1, StoreID: "sto_1", Queue: "web_1", EventID: "evt_1", SubscriptionID: "whk_1",
 	EventType: app.EventOrderCreated, Quick: true, Healthy: true,
 }
 
@@ -167,7 +167,8 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// A claim of a delivery that was queued again wakes its open workflow. A first claim sends no signal.
+// A claim of a delivery that was queued again wakes its open workflow, also if a burst had the claim: it does not know
+// the number of claims. A first claim sends no signal.
 func TestStartPassesTurn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
@@ -175,7 +176,10 @@ func TestStartPassesTurn(t *testing.T) {
 		signalled  error
 		signals    int
 		want       error
-	}{{1, nil, 0, nil}, {2, nil, 1, nil}, {2, serviceerror.NewNotFound(""), 1, nil}, {2, errAway, 1, errAway}} {
+	}{
+		{0, nil, 1, nil}, {1, nil, 0, nil}, {2, nil, 1, nil},
+		{2, serviceerror.NewNotFound(""), 1, nil}, {2, errAway, 1, errAway},
+	} {
 		c := claim
 		c.Generation = test.generation
 		s := &startedServer{signalled: test.signalled}
