@@ -95,7 +95,7 @@ func isMadeOf(password string, texts []string) bool {
 }
 
 // contextWords returns the words of texts with at least three characters, in lower case, the longest first. An email
-// and its local part are also words as a whole, whatever their symbols.
+// and its local part are also words as a whole, with their symbols.
 func contextWords(texts []string) (words []string) {
 	for _, text := range texts {
 		text = strings.ToLower(text)
