@@ -52,8 +52,9 @@ func (r room) limit(limits app.ClaimLimits) app.ClaimLimits {
 
 // room returns the room of this process, in which claims wait for a starter.
 func (r *relayRun) room() room {
-	processors, work := runtime.GOMAXPROCS(0), r.workload()
+	// A burst that starts between the two readings counts twice. In the other order it would not count at all.
 	units, claims, websites := r.healthy.waiting()
+	processors, work := runtime.GOMAXPROCS(0), r.workload()
 	free := room{
 		attempts: max(0, attemptsPerProcessor*processors-work.Attempts-claims),
 		bursts:   max(0, burstSlots*processors-work.Bursts-units),
