@@ -172,8 +172,13 @@ func startServer(ctx context.Context, address string, log io.Writer) (*server, e
 	s := &server{template: "comanda_template_" + strings.ToLower(rand.Text()[:8])}
 	if address == "" {
 		var err error
-		// Autovacuum would change the plans that tests check, at a time of its choice.
-		options := localpg.Options{Log: log, Settings: map[string]string{"autovacuum": "off"}}
+		options := localpg.Options{Log: log, Settings: map[string]string{
+			// Autovacuum would change the plans that tests check, at a time of its choice.
+			"autovacuum": "off",
+			// On a busy machine, a driver's request to cancel a statement can be lost. A statement that waits for a
+			// lock then waits until the lock is free, although its connection is closed.
+			"client_connection_check_interval": "1s",
+		}}
 		if s.local, err = localpg.Start(ctx, options); err != nil {
 			return nil, err
 		}
