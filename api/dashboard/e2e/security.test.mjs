@@ -111,7 +111,7 @@ describe("the security page", () => {
       );
       await visit(page, "API keys");
       await page.getByRole("button", { name: "Create API key" }).first().click();
-      await page.getByLabel("Name", { exact: true }).fill("Till");
+      await page.getByLabel("Name", { exact: true }).fill("Kiosk");
       await page.getByRole("checkbox", { name: /^read:orders/ }).check();
       await page.getByRole("button", { name: "Create", exact: true }).click();
       const dialog = page.getByRole("dialog", { name: "Confirm that it is you" });

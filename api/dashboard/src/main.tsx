@@ -13,7 +13,7 @@ import { router } from "./router";
 // Dialogs add an inline style sheet that locks scrolling; the Content-Security-Policy requires this nonce on it.
 setNonce(document.querySelector<HTMLMetaElement>("meta[property=csp-nonce]")?.nonce ?? "");
 
-/** Redirects to the security page if the store or the platform requires a second factor, which the user must set up first. */
+/** Redirects to the security page if the store or the platform requires a second factor, which the user must set up. */
 function onError(error: unknown) {
   if (error instanceof ComandaError && error.code === "OTP_SETUP_REQUIRED")
     void router.navigate({ to: "/security", search: { required: true }, replace: true });
