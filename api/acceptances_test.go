@@ -61,7 +61,7 @@ func TestReminderIsSentOnce(t *testing.T) {
 		<-ctx.Done()
 		return ctx.Err()
 	}), func() time.Time { return noon }, nil)
-	r, err := feed.watch(t.Context(), "sto_1")
+	r, err := feed.watch(t.Context(), app.Principal{StoreID: "sto_1"})
 	if err != nil {
 		t.Fatal(err)
 	}

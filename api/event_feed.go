@@ -26,13 +26,14 @@ type eventSource interface {
 type eventFeed struct {
 	*hub
 	source eventSource
+	work   *work
 	text   func(app.StoreID, app.StoredEvent) string // of an event in a stream; "" = omitted
 }
 
 func newEventFeed(
-	source eventSource, text func(app.StoreID, app.StoredEvent) string, failed func(error),
+	source eventSource, work *work, text func(app.StoreID, app.StoredEvent) string, failed func(error),
 ) *eventFeed {
-	f := &eventFeed{source: source, text: text}
+	f := &eventFeed{source: source, work: work, text: text}
 	f.hub = &hub{feed: f, limit: maxBehind, every: missedEvery, failed: failed}
 	return f
 }
@@ -52,9 +53,12 @@ func (f *eventFeed) read(ctx context.Context, s *storeReaders) error {
 		f.mu.Lock()
 		after := s.position
 		f.mu.Unlock()
-		page, err := f.source.Events(ctx, s.store, app.EventFilter{}, true, after, eventPage)
-		if err != nil {
+		page, ok, err := f.page(ctx, s, nil, after)
+		if err != nil || ctx.Err() != nil {
 			return err
+		}
+		if !ok {
+			continue
 		}
 		messages := make([]message, len(page))
 		for i, e := range page {
@@ -69,6 +73,20 @@ func (f *eventFeed) read(ctx context.Context, s *storeReaders) error {
 		more = len(page) == eventPage
 	}
 	return nil
+}
+
+// page reads stored events of some types after a position; no types are all. ok is false if the requests of the website
+// take too long.
+func (f *eventFeed) page(
+	ctx context.Context, s *storeReaders, types []app.EventType, after int64,
+) (page []app.StoredEvent, ok bool, err error) {
+	places, ok := f.work.enterRead(ctx, s.website)
+	if !ok {
+		return nil, false, nil
+	}
+	defer places.leave()
+	page, err = f.source.Events(ctx, s.store, app.EventFilter{Types: types}, true, after, eventPage)
+	return page, true, err
 }
 
 func (f *eventFeed) findMissed(ctx context.Context) {

@@ -18,6 +18,7 @@ type fakeEvents struct {
 	events map[app.StoreID][]app.StoredEvent
 	reads  int
 	notify func(app.StoreID)
+	during func(app.StoreID) // called by each read; nil = nothing
 }
 
 func (f *fakeEvents) ListenEvents(ctx context.Context, began func(), dispatched func(app.StoreID)) error {
@@ -48,6 +49,9 @@ func (f *fakeEvents) EventHeads(_ context.Context, stores []app.StoreID) (map[ap
 func (f *fakeEvents) Events(_ context.Context, store app.StoreID, _ app.EventFilter, _ bool, after int64,
 	limit int,
 ) ([]app.StoredEvent, error) {
+	if f.during != nil {
+		f.during(store)
+	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
@@ -71,8 +75,8 @@ func (f *fakeEvents) add(store app.StoreID, size int) {
 
 func newFakeFeed(t *testing.T, every time.Duration) (*fakeEvents, *eventFeed) {
 	source := &fakeEvents{events: map[app.StoreID][]app.StoredEvent{}}
-	feed := newEventFeed(source, func(_ app.StoreID, e app.StoredEvent) string { return string(e.Body) },
-		func(err error) { t.Error(err) })
+	text := func(_ app.StoreID, e app.StoredEvent) string { return string(e.Body) }
+	feed := newEventFeed(source, newWork(Config{}), text, func(err error) { t.Error(err) })
 	feed.every = every
 	return source, feed
 }
@@ -84,7 +88,7 @@ func TestThousandStreamsShareTheirReads(t *testing.T) {
 	source, feed := newFakeFeed(t, time.Hour)
 	readers := make([]*streamReader, 0, streams)
 	for i := range streams {
-		r, err := feed.join(t.Context(), app.StoreID(fmt.Sprint("sto_", i%stores)), nil, 0)
+		r, err := feed.join(t.Context(), app.Principal{StoreID: app.StoreID(fmt.Sprint("sto_", i%stores))}, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -135,7 +139,7 @@ func TestSlowEventStreamsEnd(t *testing.T) {
 	source, feed := newFakeFeed(t, time.Hour)
 	join := func() *streamReader {
 		t.Helper()
-		r, err := feed.join(t.Context(), "sto_1", nil, 0)
+		r, err := feed.join(t.Context(), app.Principal{StoreID: "sto_1"}, nil, 0)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -171,7 +175,7 @@ func TestSlowEventStreamsEnd(t *testing.T) {
 func TestEventStreamsFindLostNotices(t *testing.T) {
 	t.Parallel()
 	source, feed := newFakeFeed(t, 10*time.Millisecond)
-	r, err := feed.join(t.Context(), "sto_1", []app.EventType{app.EventOrderCreated}, 0)
+	r, err := feed.join(t.Context(), app.Principal{StoreID: "sto_1"}, []app.EventType{app.EventOrderCreated}, 0)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -26,7 +26,7 @@ func (s *Server) streamEvents(ctx context.Context, c *call, in streamEventsIn) (
 	store := c.principal.StoreID
 	return s.stream(ctx, c, streamOf{
 		hub:      s.eventFeed.hub,
-		join:     func() (*streamReader, error) { return s.eventFeed.join(ctx, store, distinct(in.Type), after) },
+		join:     func() (*streamReader, error) { return s.eventFeed.join(ctx, c.principal, distinct(in.Type), after) },
 		position: func(r *streamReader) string { return "id: " + s.sealPosition(store, s.eventFeed.passed(r)) + "\n" },
 		catchUp:  s.sendHistory,
 	})
@@ -54,11 +54,11 @@ func (s *Server) startOf(ctx context.Context, c *call, last string) (int64, erro
 }
 
 // sendHistory writes the next stored events to a reader. It reports whether the reader has received all of them and
-// follows.
+// follows. It writes nothing if the requests of the website take too long.
 func (s *Server) sendHistory(ctx context.Context, r *streamReader, write func(string) error) (bool, error) {
 	mark, last := s.eventFeed.mark(r), r.last
-	page, err := s.db.Events(ctx, r.of.store, app.EventFilter{Types: r.types}, true, last, eventPage)
-	if err != nil {
+	page, ok, err := s.eventFeed.page(ctx, r.of, r.types, last)
+	if err != nil || !ok {
 		return false, err
 	}
 	for _, e := range page {

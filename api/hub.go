@@ -49,6 +49,7 @@ type connection struct {
 // storeReaders are the streams of one store.
 type storeReaders struct {
 	store    app.StoreID
+	website  app.WebsiteID
 	wake     chan struct{} // receives when there may be messages to read
 	stop     context.CancelFunc
 	started  chan struct{}          // closed when the position is known
@@ -78,13 +79,13 @@ type message struct {
 	size     int    // counts against the hub's limit
 }
 
-// join returns a reader of a store's messages of some types after a position; no types are all. It receives nothing
-// before [hub.follow]. join returns UNAVAILABLE if the database cannot be reached.
+// join returns a reader of the messages of a caller's store after a position, of some types; no types are all. It
+// receives nothing before [hub.follow]. join returns UNAVAILABLE if the database cannot be reached.
 func (h *hub) join(
-	ctx context.Context, store app.StoreID, types []app.EventType, after int64,
+	ctx context.Context, caller app.Principal, types []app.EventType, after int64,
 ) (*streamReader, error) {
 	r := &streamReader{types: types, last: after, ready: make(chan struct{}, 1), late: make(chan struct{})}
-	h.add(r, store)
+	h.add(r, caller.StoreID, caller.WebsiteID)
 	select {
 	case <-r.of.started:
 		return r, nil
@@ -95,7 +96,7 @@ func (h *hub) join(
 	return nil, app.Unavailable(reconnectIn)
 }
 
-func (h *hub) add(r *streamReader, store app.StoreID) {
+func (h *hub) add(r *streamReader, store app.StoreID, website app.WebsiteID) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.opened == nil {
@@ -111,7 +112,7 @@ func (h *hub) add(r *streamReader, store app.StoreID) {
 	if r.of == nil {
 		ctx, stop := context.WithCancel(context.Background())
 		r.of = &storeReaders{
-			store: store, wake: make(chan struct{}, 1), stop: stop, started: make(chan struct{}),
+			store: store, website: website, wake: make(chan struct{}, 1), stop: stop, started: make(chan struct{}),
 			readers: map[*streamReader]bool{},
 		}
 		c.stores[store] = r.of

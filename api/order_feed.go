@@ -45,10 +45,10 @@ func newOrderFeed(source orderSource, now func() time.Time, failed func(error)) 
 	return f
 }
 
-// watch returns a reader that receives all changes of a store committed from now on. It returns the errors of
-// [hub.join].
-func (f *orderFeed) watch(ctx context.Context, store app.StoreID) (*streamReader, error) {
-	r, err := f.join(ctx, store, nil, 0)
+// watch returns a reader that receives all changes of the caller's store committed from now on. It returns the errors
+// of [hub.join].
+func (f *orderFeed) watch(ctx context.Context, caller app.Principal) (*streamReader, error) {
+	r, err := f.join(ctx, caller, nil, 0)
 	if err == nil {
 		f.follow(r, 0)
 	}

@@ -14,7 +14,7 @@ type watchOrdersIn struct{}
 func (s *Server) watchOrders(ctx context.Context, c *call, _ watchOrdersIn) (eventStream, error) {
 	return s.stream(ctx, c, streamOf{
 		hub:      s.orderFeed.hub,
-		join:     func() (*streamReader, error) { return s.orderFeed.watch(ctx, c.principal.StoreID) },
+		join:     func() (*streamReader, error) { return s.orderFeed.watch(ctx, c.principal) },
 		position: func(*streamReader) string { return "" },
 	})
 }

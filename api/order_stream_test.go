@@ -321,7 +321,7 @@ func TestSlowStreamsEnd(t *testing.T) {
 		close(stopped)
 		return ctx.Err()
 	}), time.Now, func(err error) { t.Error(err) })
-	slow, err := f.watch(t.Context(), "sto_1")
+	slow, err := f.watch(t.Context(), app.Principal{StoreID: "sto_1"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -354,13 +354,13 @@ func TestStreamsEndWithTheListener(t *testing.T) {
 			return ctx.Err()
 		}
 	}), time.Now, func(error) {})
-	first, err := f.watch(t.Context(), "sto_1")
+	first, err := f.watch(t.Context(), app.Principal{StoreID: "sto_1"})
 	if err != nil {
 		t.Fatal(err)
 	}
 	broken <- struct{}{}
 	<-first.connection.ended
-	next, err := f.watch(t.Context(), "sto_1")
+	next, err := f.watch(t.Context(), app.Principal{StoreID: "sto_1"})
 	if err != nil || next.connection == first.connection {
 		t.Fatalf("join after a broken connection: got %v and the old listener %v, want a new one", err,
 			next.connection == first.connection)
@@ -377,7 +377,7 @@ func TestNoStreamWithoutTheDatabase(t *testing.T) {
 	failing := func(context.Context, func(), func(app.OrderNotice)) error { return errors.New("out of reach") }
 	f := newOrderFeed(listening(failing),
 		time.Now, func(err error) { failures <- err })
-	if _, err := f.watch(t.Context(), "sto_1"); app.CodeOf(err) != app.CodeUnavailable {
+	if _, err := f.watch(t.Context(), app.Principal{StoreID: "sto_1"}); app.CodeOf(err) != app.CodeUnavailable {
 		t.Errorf("join without a database: got %v, want %s", err, app.CodeUnavailable)
 	}
 	if <-failures == nil {

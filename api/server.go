@@ -136,7 +136,7 @@ func New(c Config) *Server {
 	s.orderFeed = newOrderFeed(s.db, s.now, func(err error) {
 		s.log.Warn().Err(err).Msg("order notifications lost; streams end")
 	})
-	s.eventFeed = newEventFeed(s.db, s.eventText, func(err error) {
+	s.eventFeed = newEventFeed(s.db, s.work, s.eventText, func(err error) {
 		s.log.Warn().Err(err).Msg("event notifications lost; streams end")
 	})
 	table := routes()

@@ -15,8 +15,12 @@ import (
 const (
 	maxWork      = 8 // requests
 	maxHeavyWork = 2 // of them imports, exports and analytics
+	maxReads     = 2 // beside requests: reads of what its streams have missed
 	maxWorkWait  = 2 * time.Second
 )
+
+// maxWaiting is the number of requests of all websites that wait. Each may have a body in memory.
+const maxWaiting = 1024
 
 // load is the kind of work of an operation.
 type load int
@@ -33,11 +37,14 @@ type work struct {
 	requests, across int64 // of a website: at most half of the pool of the stores, and of that of all stores
 	exports          int64 // of all websites: half of the pool of the stores
 	wait             time.Duration
+	most             int // requests that wait
 	waiting          prometheus.Gauge
 	refused          prometheus.Counter
 
-	mu    sync.Mutex
-	gates map[gate]*slots
+	mu      sync.Mutex
+	gates   map[gate]*slots
+	waiters map[app.WebsiteID]int // websites without waiting requests have no entry
+	queued  int                   // waiters of all websites
 }
 
 // gate is a limit of one owner.
@@ -54,7 +61,8 @@ type slots struct {
 
 func newWork(c Config) *work {
 	w := &work{
-		requests: maxWork, across: maxWork, exports: maxWork, wait: maxWorkWait, gates: map[gate]*slots{},
+		requests: maxWork, across: maxWork, exports: maxWork, wait: maxWorkWait, most: maxWaiting,
+		gates: map[gate]*slots{}, waiters: map[app.WebsiteID]int{},
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "comanda_requests_waiting", Help: "Requests that wait for other requests of their website.",
 		}),
@@ -78,27 +86,33 @@ func newWork(c Config) *work {
 
 // places are the places of one request. They are released once.
 type places struct {
-	work *work
-	held []gate
+	work    *work
+	website app.WebsiteID // among whose waiters the request counts; "" = none
+	held    []gate
 }
 
 // enterWork waits until a website may begin the work of a request. It returns UNAVAILABLE if its earlier requests take
-// too long.
+// too long, or too many of them wait.
 func (s *Server) enterWork(ctx context.Context, c *call) error {
 	p := c.principal
 	if p.WebsiteID == "" { // a platform administrator, or the route needs no access token
 		return nil
 	}
-	c.places = &places{work: s.work}
-	ctx, cancel := context.WithTimeout(ctx, s.work.wait)
-	defer cancel()
-	// The narrower limits come first, so that a request that waits for them does not take the place of another one.
-	for _, limit := range s.work.limits(c) {
-		if err := c.places.enter(ctx, limit.gate, limit.places); err != nil {
-			return err
-		}
+	c.places = &places{work: s.work, website: p.WebsiteID}
+	return c.places.begin(ctx, s.work.limits(c)...)
+}
+
+// enterRead waits until a website may read stored messages for its streams. It returns false if that takes too long.
+// Such a read uses a connection of the website's requests, and few of them wait among its requests. Streams are
+// limited, so that the number of those that wait needs no further limit.
+func (w *work) enterRead(ctx context.Context, website app.WebsiteID) (*places, bool) {
+	p := &places{work: w}
+	ok := p.enterAll(ctx, gateLimit{gate{"reads", string(website)}, min(maxReads, w.requests)},
+		gateLimit{gate{"requests", string(website)}, w.requests})
+	if !ok {
+		p.leave()
 	}
-	return nil
+	return p, ok
 }
 
 // gateLimit is the number of places behind a gate.
@@ -138,37 +152,87 @@ func (s *Server) enterAcross(ctx context.Context, c *call) error {
 		return nil
 	}
 	c.places.leave()
-	ctx, cancel := context.WithTimeout(ctx, s.work.wait)
-	defer cancel()
-	return c.places.enter(ctx, gate{"across", string(c.principal.WebsiteID)}, s.work.across)
+	return c.places.begin(ctx, gateLimit{gate{"across", string(c.principal.WebsiteID)}, s.work.across})
 }
 
-// enter takes one of most places behind a gate.
-func (p *places) enter(ctx context.Context, at gate, most int64) error {
-	w := p.work
+// begin takes a place behind each of several gates. It returns UNAVAILABLE if one has no free place in time, or too
+// many requests wait.
+func (p *places) begin(ctx context.Context, limits ...gateLimit) error {
+	if p.enterAll(ctx, limits...) {
+		return nil
+	}
+	p.work.refused.Inc()
+	return &app.Error{
+		Code: app.CodeUnavailable, RetryAfter: maxWorkWait,
+		Message: "too many requests are in progress; retry after the given time",
+	}
+}
+
+// enterAll takes a place behind each of several gates. The narrower limits come first, so that a request that waits for
+// them does not take the place of another one.
+func (p *places) enterAll(ctx context.Context, limits ...gateLimit) bool {
+	ctx, cancel := context.WithTimeout(ctx, p.work.wait)
+	defer cancel()
+	for _, limit := range limits {
+		if !p.enter(ctx, limit) {
+			return false
+		}
+	}
+	return true
+}
+
+// enter takes a place behind a gate. It returns false if none is free in time, or too many requests wait.
+func (p *places) enter(ctx context.Context, limit gateLimit) bool {
+	w, at := p.work, limit.gate
 	w.mu.Lock()
 	s := w.gates[at]
 	if s == nil {
-		s = &slots{Weighted: semaphore.NewWeighted(most)}
+		s = &slots{Weighted: semaphore.NewWeighted(limit.places)}
 		w.gates[at] = s
 	}
 	s.users++
 	w.mu.Unlock()
-	if !s.TryAcquire(1) {
-		w.waiting.Inc()
-		err := s.Acquire(ctx, 1)
-		w.waiting.Dec()
-		if err != nil {
-			w.forget(at, s)
-			w.refused.Inc()
-			return &app.Error{
-				Code: app.CodeUnavailable, RetryAfter: maxWorkWait,
-				Message: "too many requests are in progress; retry after the given time",
-			}
-		}
+	if !s.TryAcquire(1) && !w.waitFor(ctx, s, p.website) {
+		w.forget(at, s)
+		return false
 	}
 	p.held = append(p.held, at)
-	return nil
+	return true
+}
+
+// waitFor waits for a free place. It returns false if none is free in time, or too many requests wait.
+func (w *work) waitFor(ctx context.Context, s *slots, website app.WebsiteID) bool {
+	if website != "" {
+		if !w.queue(website) {
+			return false
+		}
+		defer w.unqueue(website)
+	}
+	w.waiting.Inc()
+	defer w.waiting.Dec()
+	return s.Acquire(ctx, 1) == nil
+}
+
+// queue counts a request that waits. It returns false if too many wait: those of one website are at most half of the
+// requests that may still wait. One request of each website can always wait.
+func (w *work) queue(website app.WebsiteID) bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if n := w.waiters[website]; n > 0 && n >= w.most-w.queued {
+		return false
+	}
+	w.waiters[website]++
+	w.queued++
+	return true
+}
+
+func (w *work) unqueue(website app.WebsiteID) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.queued--
+	if w.waiters[website]--; w.waiters[website] == 0 {
+		delete(w.waiters, website)
+	}
 }
 
 // leave releases all places.

@@ -46,6 +46,13 @@ func (w *work) users(of string, owner any) int {
 	return 0
 }
 
+// waits returns the requests of a website that wait.
+func (w *work) waits(website app.WebsiteID) int {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.waiters[website]
+}
+
 // until waits for a condition that other goroutines bring about.
 func (w *world) until(what string, condition func() bool) {
 	w.Helper()
@@ -216,5 +223,55 @@ func TestLoadsOfRoutes(t *testing.T) {
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("routes with heavy work (-want +got):\n%s", diff)
+	}
+}
+
+// A website whose requests wait fills at most half of the places for waiting requests. Further ones are refused
+// immediately, and those of another website wait.
+func TestWaitersOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	work := newWork(Config{})
+	work.wait, work.most = testTimeout, 8
+	begin := func(website app.WebsiteID) error {
+		p := &places{work: work, website: website}
+		defer p.leave()
+		return p.begin(t.Context(), gateLimit{gate{"requests", string(website)}, 1})
+	}
+	var running []*places
+	for _, website := range []app.WebsiteID{"web_hostile", "web_other"} {
+		p := &places{work: work, website: website}
+		if err := p.begin(t.Context(), gateLimit{gate{"requests", string(website)}, 1}); err != nil {
+			t.Fatal(err)
+		}
+		running = append(running, p)
+	}
+	results := make(chan error)
+	send := func(website app.WebsiteID, requests int) {
+		for range requests {
+			go func() { results <- begin(website) }()
+		}
+	}
+	w := &world{T: t}
+	const most = 4 // half of 8
+	send("web_hostile", most)
+	w.until("waiting requests", func() bool { return work.waits("web_hostile") == most })
+	for range 20 {
+		if err := begin("web_hostile"); app.CodeOf(err) != app.CodeUnavailable {
+			t.Errorf("request beyond those that may wait: got error %v, want UNAVAILABLE", err)
+		}
+	}
+	send("web_other", 2)
+	w.until("waiting requests of another website", func() bool { return work.waits("web_other") == 2 })
+	for _, p := range running {
+		p.leave()
+	}
+	for range most + 2 {
+		if err := <-results; err != nil {
+			t.Errorf("request after the wait: got error %v, want none", err)
+		}
+	}
+	if len(work.waiters) != 0 || work.queued != 0 || len(work.gates) != 0 {
+		t.Errorf("got %d websites with waiting requests, %d of them and %d gates, want none", len(work.waiters),
+			work.queued, len(work.gates))
 	}
 }
