@@ -256,6 +256,8 @@ func (c *Config) check(environ map[string]string) []error {
 		}
 	}
 	var err error
+	fault("DATABASE_URL", checkDecided(c.DatabaseURL.Reveal()))
+	fault("COMANDA_SYSTEM_DATABASE_URL", checkDecided(c.SystemDatabaseURL.Reveal()))
 	if c.SecretKeys.Len() > 0 {
 		c.keyring, err = app.NewKeyring(c.SecretKeys)
 		c.sealer = c.keyring.Sealer()

@@ -31,6 +31,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		return err
 	}
 	defer stopTracing()
+	config.warnOfConnections(log)
 	metrics := newMetrics()
 	databases, err := openDatabases(config, metrics)
 	if err != nil {

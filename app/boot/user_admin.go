@@ -74,6 +74,11 @@ func openForAdmin(ctx context.Context, environ map[string]string, sealer app.Sea
 	if url == "" {
 		return nil, errors.New("DATABASE_URL is required")
 	}
+	for _, variable := range []string{"DATABASE_URL", "COMANDA_SYSTEM_DATABASE_URL"} {
+		if err := checkDecided(environ[variable]); err != nil {
+			return nil, fmt.Errorf("%s: %w", variable, err)
+		}
+	}
 	db, err := persistence.Open(persistence.Config{URL: url, SystemURL: systemURL, MaxConns: 1, Sealer: sealer})
 	if err != nil {
 		return nil, err

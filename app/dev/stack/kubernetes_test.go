@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	appsv1 "k8s.io/api/apps/v1"
@@ -24,6 +25,7 @@ import (
 	"sigs.k8s.io/kustomize/kyaml/filesys"
 
 	"github.com/comanda-dev/comanda/app/boot"
+	"github.com/comanda-dev/comanda/app/dev/localca"
 )
 
 // manifests are the objects of deploy/kubernetes, by kind and name.
@@ -85,7 +87,8 @@ func (m manifests) pods() map[string]corev1.PodTemplateSpec {
 	return pods
 }
 
-// environ returns the environment of the first container of a pod, with the files of its secrets replaced by values.
+// environ returns the environment of the first container of a pod, with the files of its secrets replaced by values, or
+// by files of the test.
 func (m manifests) environ(t *testing.T, pod corev1.PodTemplateSpec) map[string]string {
 	t.Helper()
 	environ := map[string]string{}
@@ -95,9 +98,10 @@ func (m manifests) environ(t *testing.T, pod corev1.PodTemplateSpec) map[string]
 	for _, variable := range pod.Spec.Containers[0].Env {
 		environ[variable.Name] = variable.Value
 	}
+	const database = "@db:5432/comanda?sslmode=verify-full"
 	for name, secret := range map[string]struct{ volume, value string }{
-		"DATABASE_URL":                {"database", "postgres://comanda_serve:serve@db:5432/comanda"},
-		"COMANDA_SYSTEM_DATABASE_URL": {"database", "postgres://comanda_serve_system:system@db:5432/comanda"},
+		"DATABASE_URL":                {"database", "postgres://comanda_serve:serve" + database},
+		"COMANDA_SYSTEM_DATABASE_URL": {"database", "postgres://comanda_serve_system:system" + database},
 		"COMANDA_SECRET_KEYS":         {"secrets", strings.Repeat("0123456789abcdef", 4)},
 	} {
 		if file, ok := environ[name+"_FILE"]; ok {
@@ -106,6 +110,22 @@ func (m manifests) environ(t *testing.T, pod corev1.PodTemplateSpec) map[string]
 			}
 			delete(environ, name+"_FILE")
 			environ[name] = secret.value
+		}
+	}
+	files, err := localca.Open(t.TempDir(), time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, file := range map[string]struct{ want, is string }{
+		"TEMPORAL_TLS_SERVER_CA_CERT_PATH": {"/temporal/ca.crt", files.CA},
+		"TEMPORAL_TLS_CLIENT_CERT_PATH":    {"/temporal/tls.crt", files.Cert},
+		"TEMPORAL_TLS_CLIENT_KEY_PATH":     {"/temporal/tls.key", files.Key},
+	} {
+		if path, ok := environ[name]; ok {
+			if path != file.want {
+				t.Errorf("%s: got %s, want %s", name, path, file.want)
+			}
+			environ[name] = file.is
 		}
 	}
 	return environ
@@ -185,6 +205,17 @@ func TestKubernetesEnvironment(t *testing.T) {
 	for name, pod := range pods {
 		if err := boot.CheckVariables(objects.environ(t, pod)); err != nil {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for _, name := range []string{"comanda-serve", "comanda-worker"} {
+		environ, mounted := objects.environ(t, pods[name]), ""
+		for _, mount := range pods[name].Spec.Containers[0].VolumeMounts {
+			if mount.MountPath == "/temporal" {
+				mounted = mount.Name
+			}
+		}
+		if environ["TEMPORAL_TLS"] != "true" || environ["TEMPORAL_TLS_CLIENT_KEY_PATH"] == "" || mounted != "temporal" {
+			t.Errorf("%s does not use TLS with both certificates for Temporal", name)
 		}
 	}
 	if _, err := boot.Load(objects.environ(t, pods["comanda-worker"]), boot.Worker); err != nil {
