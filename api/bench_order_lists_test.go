@@ -93,15 +93,18 @@ func fillOrders(b *testing.B, db *persistencetest.Database, store app.StoreID) i
 				'EUR',
 			CASE WHEN n <= 500 THEN 500 ELSE 0 END, '', 5, (`+at+`)::date, `+at+`, `+at+`, `+at+`
 		FROM generate_series(1, $3::int) n`, store, noon, orders)
-	exec(`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
+	exec(`INSERT INTO order_items (order_id, id, store_id, position, product_id, product_name, quantity,
+		unit_price_minor,
 		total_minor, discount_minor, tax_rate_ppm, business_date)
-		SELECT bench_id('ord', n), $1, p, bench_id('prd', (n * (p + 1)) % 200), 'Product', 1, 100, 100, 0, 70000,
+		SELECT bench_id('ord', n), bench_id('itm', p), $1, p, bench_id('prd', (n * (p + 1)) % 200), 'Product', 1, 100,
+			100, 0, 70000,
 			(`+at+`)::date
 		FROM generate_series(1, $3::int) n, generate_series(0, 4) p ORDER BY n, p`, store, noon, orders)
 	exec(`UPDATE order_items SET options = jsonb_build_array(jsonb_build_object('groupId', 'opg_1', 'groupName', 'Size',
 			'optionId', 'opt_' || position, 'name', 'Large', 'quantity', 1, 'priceMinor', 20, 'netMinor', 20))
 		WHERE store_id = $1`, store)
-	exec(`INSERT INTO option_sales SELECT store_id, business_date, product_id, 'opg_1', 'opt_' || position, 'EUR', 'Size',
+	exec(`INSERT INTO option_sales SELECT store_id, business_date, product_id, 'opg_1', 'opt_' || position, 'EUR',
+		'Size',
 			'Large', count(*), 20 * count(*) FROM order_items WHERE store_id = $1 GROUP BY 1, 2, 3, 4, 5`, store)
 	exec(`INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor, currency, reason, provider_refund_id,
 		business_date, created_at)

@@ -59,7 +59,8 @@ func eventRows() []eventRow {
 	paid := app.PaidOrder{ID: order.ID, Number: order.Number}
 	return []eventRow{
 		{app.EventOrderCreated, after(0), placed, nil},
-		{app.EventOrderStatusUpdated, after(2), app.OrderStatusUpdated{Order: confirmed, NewStatus: confirmed.Status}, nil},
+		{app.EventOrderStatusUpdated, after(2), app.OrderStatusUpdated{Order: confirmed, NewStatus: confirmed.Status},
+			nil},
 		{app.EventOrderCompleted, after(48), completed, nil},
 		{app.EventOrderCancelled, after(5), cancelled, []string{"cancellationReason"}},
 		{app.EventPaymentSucceeded, after(1), app.PaymentSucceededData{
@@ -75,10 +76,12 @@ func eventRows() []eventRow {
 			OrderNumber: order.Number, AmountMinor: order.Items[1].TotalMinor, Currency: order.Currency,
 			Reason: "The dessert was missing.",
 			Type:   app.RefundPartial, TotalRefundedMinor: order.Items[1].TotalMinor, Provider: provider,
-			TransactionID: transaction, PaymentID: payment, RefundID: "ref_019cedc61a3b7f01b2c3d4e5f6071829", Order: paid,
+			TransactionID: transaction, PaymentID: payment, RefundID: "ref_019cedc61a3b7f01b2c3d4e5f6071829",
+			Order: paid,
 		}, nil},
 		{app.EventCustomerCreated, after(-10), customer, nil},
-		{app.EventCustomerUpdated, after(80), app.CustomerUpdated{Customer: known, UpdatedFields: []string{"phone"}}, nil},
+		{app.EventCustomerUpdated, after(80), app.CustomerUpdated{Customer: known, UpdatedFields: []string{"phone"}},
+			nil},
 		{app.EventProductCreated, product.CreatedAt.Time, product, nil},
 		{app.EventProductUpdated, after(90), app.ProductUpdated{
 			Product: changed, ChangedFields: []string{"priceMinor", "isAvailable", "orderable"},
@@ -111,7 +114,7 @@ func exampleOrder() app.Order {
 			ID: exampleCustomer, Name: "Ada Lovelace", Email: "ada@example.com", Phone: "+4915112345678",
 		},
 		Items: []app.OrderItem{
-			{
+			{ID: "itm_019ced814dfa7b1aa2b3c4d5e6f70819", QuotedItem: app.QuotedItem{
 				ProductID: exampleProduct, ProductName: "Pizza Margherita", SKU: "PZ-01", Quantity: 2,
 				UnitPriceMinor: 1100, TotalMinor: 2200, TaxRatePPM: 70_000,
 				Options: []app.OrderOption{{
@@ -119,18 +122,20 @@ func exampleOrder() app.Order {
 					Name: extras.Options[0].Name, Quantity: 1, PriceMinor: extras.Options[0].PriceMinor,
 				}},
 				Note: "Cut into slices.",
-			},
-			{
+			}},
+			{ID: "itm_019ced814dfa7c2bb3c4d5e6f7081920", QuotedItem: app.QuotedItem{
 				ProductID: "prd_019c5302fb2a7ee6a1b2c3d4e5f60718", ProductName: "Tiramisù", Quantity: 1,
 				UnitPriceMinor: 650, TotalMinor: 650, TaxRatePPM: 70_000, Options: []app.OrderOption{},
-			},
+			}},
 		},
 		SubtotalMinor: 2850, DeliveryFeeMinor: 250, TaxMinor: 173, DiscountMinor: 200, TotalMinor: 2900,
 		Taxes:       []app.Tax{{RatePPM: 70_000, BaseMinor: 2477, TaxMinor: 173}},
 		TaxIncluded: true, Currency: "EUR",
-		Note:            "No onions, please.",
-		DeliveryAddress: &app.DeliveryAddress{Line1: "Torstraße 1", City: "Berlin", PostalCode: "10119", Country: "DE"},
-		ExternalID:      "POS-1042", Metadata: map[string]string{"terminal": "2"},
+		Note: "No onions, please.",
+		DeliveryAddress: &app.DeliveryAddress{
+			Line1: "Torstraße 1", City: "Berlin", PostalCode: "10119", Country: "DE",
+		},
+		ExternalID: "POS-1042", Metadata: map[string]string{"terminal": "2"},
 		BusinessDate: "2026-03-14", CreatedAt: app.At(exampleDay),
 		PromisedAt: app.At(exampleDay.Add(45 * time.Minute)),
 	}

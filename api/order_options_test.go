@@ -31,6 +31,20 @@ func (w *world) ordering(items ...any) map[string]any {
 	return altered(w.orderBody("own"), object{"items": items})
 }
 
+// itemsOf returns the items of an order without their ids, which must be different.
+func (w *world) itemsOf(order app.Order) (items []app.QuotedItem) {
+	w.Helper()
+	ids := map[app.OrderItemID]bool{}
+	for _, item := range order.Items {
+		items = append(items, item.QuotedItem)
+		ids[item.ID] = strings.HasPrefix(string(item.ID), "itm_")
+	}
+	if len(ids) != len(items) || slices.Contains(slices.Collect(maps.Values(ids)), false) {
+		w.Errorf("got the ids of items %v, want one id for each of %d items", ids, len(items))
+	}
+	return items
+}
+
 func TestOrderWithOptions(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -38,7 +52,7 @@ func TestOrderWithOptions(t *testing.T) {
 	large, olives := dish.OptionGroups[0].Options[1], dish.OptionGroups[1].Options[0]
 	body := altered(w.ordering(altered(chosen(dish, 3, olives.ID, 2, large.ID, 0), object{"note": "Well <done>"})),
 		object{"discountMinor": 100})
-	want := []app.OrderItem{{
+	want := []app.QuotedItem{{
 		ProductID: dish.ID, ProductName: "Lasagne", Quantity: 3, UnitPriceMinor: 1750, TotalMinor: 5250,
 		TaxRatePPM: 70_000, Options: []app.OrderOption{
 			{GroupID: dish.OptionGroups[0].ID, GroupName: "Size", OptionID: large.ID, Name: "Groß", Quantity: 1,
@@ -59,13 +73,15 @@ func TestOrderWithOptions(t *testing.T) {
 	var shown orderOut
 	w.do("GET", "/orders/"+string(placed.ID), w.tokens["OWNER"], nil).ok(200, &shown)
 	w.do("PATCH", "/orders/"+string(placed.ID)+"/status", w.tokens["OWNER"], object{"status": "COMPLETED"}).ok(200, nil)
-	found := map[string][]app.OrderItem{"quote": quote.Items, "placed": placed.Items, "GET": shown.Items}
+	found := map[string][]app.QuotedItem{
+		"quote": quote.Items, "placed": w.itemsOf(placed.Order), "GET": w.itemsOf(shown.Order),
+	}
 	rates := map[string][]app.Tax{"quote": quote.Taxes, "placed": placed.Taxes, "GET": shown.Taxes}
 	for _, event := range []app.EventType{app.EventOrderCreated, app.EventOrderStatusUpdated, app.EventOrderCompleted} {
 		for _, data := range w.eventData("own", event) {
 			var order app.Order
 			if w.read(data, &order); order.ID == placed.ID {
-				found[string(event)], rates[string(event)] = order.Items, order.Taxes
+				found[string(event)], rates[string(event)] = w.itemsOf(order), order.Taxes
 			}
 		}
 	}
@@ -119,18 +135,22 @@ func TestInvalidOptions(t *testing.T) {
 		item any
 		path string
 	}{
-		"unknown":            {chosen(dish, 1, small, 0, "opt_unknown", 0), "options[1].optionId"},
-		"of another product": {chosen(dish, 1, other.OptionGroups[0].Options[0].ID, 0, small, 1), "options[0].optionId"},
-		"a group's id":       {chosen(dish, 1, small, 0, dish.OptionGroups[1].ID, 0), "options[1].optionId"},
-		"not available":      {chosen(dish, 1, small, 0, chili, 0), "options[1].optionId"},
-		"twice":              {chosen(dish, 1, small, 0, olives, 1, olives, 1), "options[2].optionId"},
-		"too often":          {chosen(dish, 1, small, 0, olives, 3), "options[1].quantity"},
-		"999 times":          {chosen(dish, 1, olives, 999, small, 0), "options[0].quantity"},
-		"below the minimum":  {chosen(dish, 1, olives, 1), "options"},
-		"no options":         {chosen(dish, 1), "options"},
-		"options omitted":    {object{"productId": dish.ID, "quantity": 1}, "options"},
-		"above the maximum":  {chosen(dish, 1, small, 0, large, 0), "options"},
-		"of no options":      {altered(plain, object{"options": []any{object{"optionId": small}}}), "options[0].optionId"},
+		"unknown": {chosen(dish, 1, small, 0, "opt_unknown", 0), "options[1].optionId"},
+		"of another product": {
+			chosen(dish, 1, other.OptionGroups[0].Options[0].ID, 0, small, 1), "options[0].optionId",
+		},
+		"a group's id":      {chosen(dish, 1, small, 0, dish.OptionGroups[1].ID, 0), "options[1].optionId"},
+		"not available":     {chosen(dish, 1, small, 0, chili, 0), "options[1].optionId"},
+		"twice":             {chosen(dish, 1, small, 0, olives, 1, olives, 1), "options[2].optionId"},
+		"too often":         {chosen(dish, 1, small, 0, olives, 3), "options[1].quantity"},
+		"999 times":         {chosen(dish, 1, olives, 999, small, 0), "options[0].quantity"},
+		"below the minimum": {chosen(dish, 1, olives, 1), "options"},
+		"no options":        {chosen(dish, 1), "options"},
+		"options omitted":   {object{"productId": dish.ID, "quantity": 1}, "options"},
+		"above the maximum": {chosen(dish, 1, small, 0, large, 0), "options"},
+		"of no options": {
+			altered(plain, object{"options": []any{object{"optionId": small}}}), "options[0].optionId",
+		},
 	} {
 		for _, path := range []string{"/orders", "/orders/quote"} {
 			a := w.do("POST", path, w.tokens["OWNER"], w.ordering(plain, c.item))
@@ -147,7 +167,8 @@ func TestInvalidOptions(t *testing.T) {
 		"no id":     {altered(plain, object{"options": []any{object{}}}), "options[0].optionId"},
 		"a bad id":  {chosen(dish, 1, "' OR 1=1", 0), "options[0].optionId"},
 		"a price": {
-			altered(plain, object{"options": []any{object{"optionId": small, "priceMinor": 1}}}), "options[0].priceMinor",
+			altered(plain, object{"options": []any{object{"optionId": small, "priceMinor": 1}}}),
+			"options[0].priceMinor",
 		},
 		"quantity -1":   {chosen(dish, 1, small, -1), "options[0].quantity"},
 		"quantity 1000": {chosen(dish, 1, small, 1000), "options[0].quantity"},
@@ -249,7 +270,8 @@ func TestTaxesByRate(t *testing.T) {
 		},
 		false: {{RatePPM: 70_000, BaseMinor: 1650, TaxMinor: 116}, {RatePPM: 190_000, BaseMinor: 999, TaxMinor: 190}},
 	} {
-		w.do("PATCH", "/settings", w.tokens["OWNER"], object{"taxIncluded": included, "taxDeliveryFee": true}).ok(200, nil)
+		w.do("PATCH", "/settings", w.tokens["OWNER"], object{"taxIncluded": included, "taxDeliveryFee": true}).ok(200,
+			nil)
 		var placed orderOut
 		w.do("POST", "/orders", w.tokens["OWNER"], body).ok(201, &placed)
 		if diff := cmp.Diff(want, placed.Taxes); diff != "" || placed.TaxMinor != want[0].TaxMinor+want[1].TaxMinor {

@@ -32,10 +32,11 @@ func TestPlaceAndShowAnOrder(t *testing.T) {
 			Customer: app.OrderCustomer{
 				ID: placed.Customer.ID, Name: "Ada", Email: "ada@example.com", Phone: "+4915112345678",
 			},
-			Items: []app.OrderItem{{
-				ProductID: w.stores["own"].product.ID, ProductName: w.stores["own"].product.Name, SKU: "P1", Quantity: 2,
+			Items: []app.OrderItem{{ID: placed.Items[0].ID, QuotedItem: app.QuotedItem{
+				ProductID: w.stores["own"].product.ID, ProductName: w.stores["own"].product.Name, SKU: "P1",
+				Quantity:       2,
 				UnitPriceMinor: 950, TotalMinor: 1900, TaxRatePPM: 70_000, Options: []app.OrderOption{},
-			}},
+			}}},
 			Taxes:         []app.Tax{{RatePPM: 70_000, BaseMinor: 1916, TaxMinor: 134}},
 			SubtotalMinor: 1900, DiscountMinor: 100, DeliveryFeeMinor: 250, TaxMinor: placed.TaxMinor, TotalMinor: 2050,
 			TaxIncluded: true, Currency: "EUR", Metadata: map[string]string{},
@@ -171,7 +172,10 @@ func TestRacingRequestsWithOneKey(t *testing.T) {
 	responses := make(chan *response, 12)
 	var wait sync.WaitGroup
 	for range cap(responses) {
-		wait.Go(func() { responses <- w.do("POST", "/orders", w.tokens["OWNER"], body, header("Idempotency-Key", "k")) })
+		wait.Go(func() {
+			responses <- w.do("POST", "/orders", w.tokens["OWNER"], body, header("Idempotency-Key",
+				"k"))
+		})
 	}
 	wait.Wait()
 	close(responses)

@@ -24,7 +24,7 @@ func TestQuote(t *testing.T) {
 	w.do("POST", "/orders", w.tokens["MANAGER"], body).ok(201, &placed)
 	want := app.OrderQuote{
 		StoreID: placed.StoreID, StoreViewID: placed.StoreViewID, FulfillmentType: placed.FulfillmentType,
-		Items:         placed.Items,
+		Items:         w.itemsOf(placed.Order),
 		SubtotalMinor: placed.SubtotalMinor, DeliveryFeeMinor: placed.DeliveryFeeMinor, TaxMinor: placed.TaxMinor,
 		Taxes:         placed.Taxes,
 		DiscountMinor: placed.DiscountMinor,

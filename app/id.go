@@ -23,6 +23,7 @@ type (
 	OptionGroupID   string
 	OptionID        string
 	OrderID         string
+	OrderItemID     string
 	EventID         string
 	SubscriptionID  string
 	DeliveryID      string
@@ -54,6 +55,7 @@ func (ProductID) prefix() string       { return "prd" }
 func (OptionGroupID) prefix() string   { return "opg" }
 func (OptionID) prefix() string        { return "opt" }
 func (OrderID) prefix() string         { return "ord" }
+func (OrderItemID) prefix() string     { return "itm" }
 func (EventID) prefix() string         { return "evt" }
 func (SubscriptionID) prefix() string  { return "whk" }
 func (DeliveryID) prefix() string      { return "dlv" }
@@ -83,8 +85,8 @@ type ID interface {
 func NewID[T ID](now time.Time) T {
 	var u [16]byte
 	rand.Read(u[:])
-	// RFC 9562 §6.2, method 3: the twelve bits after the milliseconds hold the fraction of the millisecond, so that ids
-	// made in one millisecond keep their order.
+	// RFC 9562 §6.2, method 3: the twelve bits after the milliseconds hold the fraction of the millisecond, so that
+	// ids made in one millisecond keep their order.
 	fraction := uint64(now.Nanosecond()%int(time.Millisecond)) << 12 / uint64(time.Millisecond)
 	binary.BigEndian.PutUint64(u[:8], uint64(now.UnixMilli())<<16|7<<12|fraction)
 	u[8] = u[8]&0x3f | 0x80

@@ -86,8 +86,14 @@ type OrderCustomer struct {
 	Phone string     `json:"phone"`
 }
 
-// OrderItem is one line of an order.
+// OrderItem is one line of an order. Its id does not change as long as the order has the line.
 type OrderItem struct {
+	ID OrderItemID `json:"id"`
+	QuotedItem
+}
+
+// QuotedItem is one line of an order that is not placed.
+type QuotedItem struct {
 	ProductID      ProductID     `json:"productId"`
 	ProductName    string        `json:"productName"`
 	SKU            string        `json:"sku,omitempty"`
@@ -142,7 +148,7 @@ type OrderQuote struct {
 	StoreID          StoreID         `json:"storeId"`
 	StoreViewID      StoreViewID     `json:"storeViewId"`
 	FulfillmentType  FulfillmentType `json:"fulfillmentType"`
-	Items            []OrderItem     `json:"items"`
+	Items            []QuotedItem    `json:"items"`
 	SubtotalMinor    int64           `json:"subtotalMinor"`
 	DeliveryFeeMinor int64           `json:"deliveryFeeMinor"`
 	TaxMinor         int64           `json:"taxMinor"`

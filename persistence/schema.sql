@@ -620,6 +620,7 @@ GRANT DELETE, INSERT, SELECT, UPDATE ON order_history TO comanda_app, comanda_sy
 
 CREATE TABLE order_items (
     order_id text NOT NULL,
+    id text NOT NULL,
     store_id text NOT NULL,
     position smallint NOT NULL,
     product_id text NOT NULL,
@@ -634,7 +635,7 @@ CREATE TABLE order_items (
     tax_rate_ppm bigint NOT NULL,
     stock_taken boolean NOT NULL DEFAULT false,
     business_date date NOT NULL,
-    CONSTRAINT order_items_pkey PRIMARY KEY (order_id, "position"),
+    CONSTRAINT order_items_pkey PRIMARY KEY (order_id, id),
     CONSTRAINT order_items_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
     CONSTRAINT order_items_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT order_items_check CHECK ((total_minor = (unit_price_minor * quantity))),

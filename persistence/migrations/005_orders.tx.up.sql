@@ -79,6 +79,7 @@ CALL fence('orders', 'store_id');
 -- Snapshots of the ordered products.
 CREATE TABLE order_items (
     order_id         text NOT NULL REFERENCES orders,
+    id               text NOT NULL,
     store_id         text NOT NULL REFERENCES stores,
     position         smallint NOT NULL,
     product_id       text NOT NULL,
@@ -93,7 +94,7 @@ CREATE TABLE order_items (
     tax_rate_ppm     bigint NOT NULL,
     stock_taken      boolean NOT NULL DEFAULT false, -- the order reduced the stock, which its cancellation restores
     business_date    date NOT NULL,                  -- of the order
-    PRIMARY KEY (order_id, position)
+    PRIMARY KEY (order_id, id)
 );
 CALL fence('order_items', 'store_id');
 

@@ -42,9 +42,11 @@ func (r restaurant) year(t *testing.T, db *persistencetest.Database, orders int)
 				(at - interval '4 hours')::date, 1 + n % 3, at, at, at
 			FROM unnest(ARRAY[$2, $3]) WITH ORDINALITY AS x (st, s), generate_series(1, $1::bigint) n,
 				LATERAL (SELECT $4::timestamptz + n * interval '365 days' / $1::bigint AS at) a`,
-		`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
+		`INSERT INTO order_items (order_id, id, store_id, position, product_id, product_name, quantity,
+			unit_price_minor,
 			total_minor, discount_minor, tax_rate_ppm, business_date)
-			SELECT o.id, o.store_id, p, 'prd_' || s || '_' || (o.number * 7 + p * p) % 41, 'Dish', 1, 100, 100,
+			SELECT o.id, 'itm_' || p, o.store_id, p, 'prd_' || s || '_' || (o.number * 7 + p * p) % 41, 'Dish', 1,
+				100, 100,
 				CASE p WHEN 0 THEN o.discount_minor ELSE 0 END, 0, o.business_date
 			FROM unnest(ARRAY[$2, $3]) WITH ORDINALITY AS x (st, s)
 			JOIN orders o ON o.store_id = st, generate_series(0, o.item_count - 1) p
@@ -269,9 +271,10 @@ func TestAnalyticsRejectLargeSums(t *testing.T) {
 				customer_id, customer_name, customer_email, customer_phone, currency, note, business_date, item_count,
 				promised_at, created_at, updated_at
 			FROM orders, generate_series(1, 2000) n`,
-		`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
+		`INSERT INTO order_items (order_id, id, store_id, position, product_id, product_name, quantity,
+			unit_price_minor,
 			total_minor, discount_minor, tax_rate_ppm, business_date)
-			SELECT 'ord_' || n, store_id, position, product_id, product_name, 1, $1, $1, 0, 0, business_date
+			SELECT 'ord_' || n, id, store_id, position, product_id, product_name, 1, $1, $1, 0, 0, business_date
 			FROM order_items, generate_series(1, 2000) n`,
 	} {
 		exec(t, db, statement, int64(app.MaxAmountMinor))

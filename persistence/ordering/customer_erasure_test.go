@@ -54,18 +54,21 @@ func TestErasureUsesIndexes(t *testing.T) {
 				customer_name, customer_email, customer_phone, subtotal_minor, discount_minor, delivery_fee_minor,
 				tax_minor, tax_included, total_minor, currency, note, item_count, business_date, promised_at,
 				created_at, updated_at)
-			SELECT 'ord_' || n, $1, n, 'view', 'COMPLETED', 'PICKUP', 'WEB', 'cus_' || n % 2000, '', '', '', 100, 0, 0, 0,
+			SELECT 'ord_' || n, $1, n, 'view', 'COMPLETED', 'PICKUP', 'WEB', 'cus_' || n % 2000, '', '', '', 100, 0,
+				0, 0,
 				true, 100, 'EUR', '', 1, $2::timestamptz::date, $2, $2, $2
 			FROM generate_series(1, 20000) n`,
-		`INSERT INTO order_items (order_id, store_id, position, product_id, product_name, quantity, unit_price_minor,
+		`INSERT INTO order_items (order_id, id, store_id, position, product_id, product_name, quantity,
+			unit_price_minor,
 				total_minor, discount_minor, tax_rate_ppm, business_date)
-			SELECT id, store_id, 1, 'prd_1', 'Pizza', 1, 100, 100, 0, 0, business_date FROM orders
+			SELECT id, 'itm_1', store_id, 1, 'prd_1', 'Pizza', 1, 100, 100, 0, 0, business_date FROM orders
 			WHERE $2::timestamptz IS NOT NULL AND $1 <> ''`,
 		`INSERT INTO order_history (order_id, store_id, version, to_status, reason, actor_realm, actor_id, event_id, at)
 			SELECT id, store_id, 1, 'RECEIVED', '', 'tenant', '', '', $2 FROM orders WHERE $1 <> ''`,
 		`INSERT INTO payments (id, store_id, order_id, provider, transaction_id, status, amount_minor, currency,
 				payment_method, card_last4, error_code, refunded_minor, created_at)
-			SELECT 'pay_' || number, store_id, id, 'STRIPE', id, 'SUCCEEDED', 100, 'EUR', '', '', '', 100, $2 FROM orders
+			SELECT 'pay_' || number, store_id, id, 'STRIPE', id, 'SUCCEEDED', 100, 'EUR', '', '', '', 100,
+				$2 FROM orders
 			WHERE $1 <> ''`,
 		`INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor, currency, reason, provider_refund_id,
 				business_date, created_at)
@@ -73,7 +76,8 @@ func TestErasureUsesIndexes(t *testing.T) {
 			WHERE $1 <> ''`,
 		`INSERT INTO reservations (id, store_id, status, customer_id, customer_name, customer_email, customer_phone,
 				party_size, start_at, end_at, notes, cancellation_reason, version, created_at, updated_at)
-			SELECT 'res_' || n, $1, 'COMPLETED', 'cus_' || n % 2000, '', '', '', 1, $2, $2::timestamptz + interval '1 hour',
+			SELECT 'res_' || n, $1, 'COMPLETED', 'cus_' || n % 2000, '', '', '', 1, $2,
+				$2::timestamptz + interval '1 hour',
 				'', '', 1, $2, $2
 			FROM generate_series(1, 20000) n`,
 		`INSERT INTO customer_sessions (id, store_id, customer_id, created_at, expires_at, ended_at)
@@ -82,7 +86,8 @@ func TestErasureUsesIndexes(t *testing.T) {
 		`INSERT INTO addresses (id, store_id, customer_id, label, address, is_default, version, created_at, updated_at)
 			SELECT 'adr_' || n, $1, 'cus_' || n % 2000, '', '{}', false, 1, $2, $2 FROM generate_series(1, 20000) n`,
 		`INSERT INTO customer_password_resets (id, store_id, customer_id, token_hash, created_at, expires_at)
-			SELECT 'pwr_' || n, $1, 'cus_' || n % 2000, sha256(n::text::bytea), $2, $2 FROM generate_series(1, 20000) n`,
+			SELECT 'pwr_' || n, $1, 'cus_' || n % 2000, sha256(n::text::bytea), $2, $2 FROM generate_series(1,
+				20000) n`,
 		`INSERT INTO mails (id, store_id, queue, kind, subject, details, lease_until, created_at)
 			SELECT 'mail_' || n, $1, $1, 'customer_password_reset', 'pwr_' || n, '{}', $2, $2
 			FROM generate_series(1, 20000) n`,
@@ -167,7 +172,8 @@ func TestReservationLocksTheStoreFirst(t *testing.T) {
 	}
 	_, err = locked.Exec(t.Context(), "SET LOCAL lock_timeout = '10ms'")
 	must(t, err)
-	if _, err = locked.Exec(t.Context(), "SELECT FROM customers WHERE id = $1 FOR NO KEY UPDATE", customer); err != nil {
+	if _, err = locked.Exec(t.Context(), "SELECT FROM customers WHERE id = $1 FOR NO KEY UPDATE",
+		customer); err != nil {
 		t.Errorf("lock of the customer while a reservation waits for the store: got error %v, want none", err)
 	}
 	must(t, locked.Rollback(t.Context()))
@@ -193,7 +199,8 @@ func TestErasureRacesReservations(t *testing.T) {
 		must(t, err)
 		cancel := func(id app.ReservationID) error {
 			_, err := db.ChangeReservationStatus(t.Context(), noon, store, id, 0,
-				app.ReservationStatusChange{To: app.ReservationCancelled, By: app.Actor{Realm: app.RealmTenant, ID: "usr_1"}})
+				app.ReservationStatusChange{To: app.ReservationCancelled, By: app.Actor{Realm: app.RealmTenant,
+					ID: "usr_1"}})
 			return err
 		}
 		var racing sync.WaitGroup

@@ -16,9 +16,10 @@ import (
 type itemRow struct {
 	bun.BaseModel `bun:"table:order_items,alias:i"`
 
-	OrderID        app.OrderID `bun:",pk"`
+	OrderID        app.OrderID     `bun:",pk"`
+	ID             app.OrderItemID `bun:",pk"`
 	StoreID        app.StoreID
-	Position       int `bun:",pk"`
+	Position       int
 	ProductID      app.ProductID
 	ProductName    string
 	SKU            string `bun:"sku"`
@@ -39,8 +40,10 @@ type itemOption struct {
 	NetMinor int64 `json:"netMinor"` // of all units, after discounts, for analytics
 }
 
-func (r itemRow) item() app.OrderItem {
-	item := app.OrderItem{
+func (r itemRow) item() app.OrderItem { return app.OrderItem{ID: r.ID, QuotedItem: r.quoted()} }
+
+func (r itemRow) quoted() app.QuotedItem {
+	item := app.QuotedItem{
 		ProductID: r.ProductID, ProductName: r.ProductName, SKU: r.SKU, Quantity: r.Quantity,
 		UnitPriceMinor: r.UnitPriceMinor, TotalMinor: r.TotalMinor, TaxRatePPM: r.TaxRatePPM,
 		Options: make([]app.OrderOption, len(r.Options)), Note: r.Note,
@@ -118,8 +121,9 @@ func orderedItems(
 			rate = *product.TaxRatePPM
 		}
 		items[i] = itemRow{
-			StoreID: store, Position: i, ProductID: product.ID, ProductName: product.Text(rules.View.Locale).Name,
-			SKU: product.SKU, Quantity: item.Quantity, UnitPriceMinor: price + app.OptionsPrice(options),
+			ID: app.NewID[app.OrderItemID](now), StoreID: store, Position: i, ProductID: product.ID,
+			ProductName: product.Text(rules.View.Locale).Name,
+			SKU:         product.SKU, Quantity: item.Quantity, UnitPriceMinor: price + app.OptionsPrice(options),
 			TaxRatePPM: rate, Options: make([]itemOption, len(options)), Note: item.Note,
 		}
 		for j, option := range options {

@@ -167,11 +167,15 @@ func (db *DB) QuoteOrder(
 		}
 		order := row.order(items)
 		quote = app.OrderQuote{
-			StoreID: store, StoreViewID: order.StoreViewID, FulfillmentType: order.FulfillmentType, Items: order.Items,
+			StoreID: store, StoreViewID: order.StoreViewID, FulfillmentType: order.FulfillmentType,
+			Items:         make([]app.QuotedItem, len(items)),
 			SubtotalMinor: order.SubtotalMinor, DeliveryFeeMinor: order.DeliveryFeeMinor, TaxMinor: order.TaxMinor,
 			Taxes:         order.Taxes,
 			DiscountMinor: order.DiscountMinor, TotalMinor: order.TotalMinor, TaxIncluded: order.TaxIncluded,
 			Currency: order.Currency, BusinessDate: order.BusinessDate,
+		}
+		for i, item := range items {
+			quote.Items[i] = item.quoted()
 		}
 		return nil
 	})

@@ -2160,6 +2160,8 @@ type OrderDeliveryWebhook struct {
 
 // OrderItem is a line of an order.
 type OrderItem struct {
+	// Id of the line. It does not change as long as the order has the line.
+	ID string `json:"id"`
 	// A note to the kitchen.
 	Note string `json:"note,omitzero"`
 	// The options of one unit, in the order of the menu.
@@ -2229,7 +2231,7 @@ type OrderQuote struct {
 	// How the customer receives the order.
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
 	// The products with their prices.
-	Items []OrderItem `json:"items"`
+	Items []QuotedItem `json:"items"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
 	// Id of the store view.
@@ -2890,6 +2892,28 @@ const (
 	ProviderApple    Provider = "apple"
 	ProviderFacebook Provider = "facebook"
 )
+
+// QuotedItem is a line of an order that is not placed.
+type QuotedItem struct {
+	// A note to the kitchen.
+	Note string `json:"note,omitzero"`
+	// The options of one unit, in the order of the menu.
+	Options []OrderOption `json:"options"`
+	// Id of the product.
+	ProductID string `json:"productId"`
+	// The name of the product.
+	ProductName string `json:"productName"`
+	// The number of units.
+	Quantity int64 `json:"quantity"`
+	// The stock-keeping unit, unique per store.
+	SKU string `json:"sku,omitzero"`
+	// The tax rate in parts per million.
+	TaxRatePpm int64 `json:"taxRatePpm"`
+	// unitPriceMinor × quantity, before discounts.
+	TotalMinor int64 `json:"totalMinor"`
+	// The price of one unit with its options, in minor units.
+	UnitPriceMinor int64 `json:"unitPriceMinor"`
+}
 
 // Realm is an isolated area of authentication. A credential of one realm is invalid in all others.
 type Realm string

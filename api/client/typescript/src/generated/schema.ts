@@ -7767,6 +7767,11 @@ export interface components {
         /** @description A line of an order. */
         OrderItem: {
             /**
+             * @description Id of the line. It does not change as long as the order has the line.
+             * @example itm_019ced814dfa7b1aa2b3c4d5e6f70819
+             */
+            id: string;
+            /**
              * @description A note to the kitchen.
              * @example No onions, please.
              */
@@ -7910,7 +7915,7 @@ export interface components {
             /** @description How the customer receives the order. */
             fulfillmentType: components["schemas"]["FulfillmentType"];
             /** @description The products with their prices. */
-            items: components["schemas"]["OrderItem"][];
+            items: components["schemas"]["QuotedItem"][];
             /**
              * @description Id of the store.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
@@ -9094,6 +9099,51 @@ export interface components {
          * @enum {string}
          */
         Provider: "google" | "apple" | "facebook";
+        /** @description A line of an order that is not placed. */
+        QuotedItem: {
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note?: string;
+            /** @description The options of one unit, in the order of the menu. */
+            options: components["schemas"]["OrderOption"][];
+            /**
+             * @description Id of the product.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
+            productId: string;
+            /**
+             * @description The name of the product.
+             * @example Pizza Margherita
+             */
+            productName: string;
+            /**
+             * Format: int64
+             * @description The number of units.
+             */
+            quantity: number;
+            /**
+             * @description The stock-keeping unit, unique per store.
+             * @example PZ-01
+             */
+            sku?: string;
+            /**
+             * Format: int64
+             * @description The tax rate in parts per million.
+             */
+            taxRatePpm: number;
+            /**
+             * Format: int64
+             * @description unitPriceMinor × quantity, before discounts.
+             */
+            totalMinor: number;
+            /**
+             * Format: int64
+             * @description The price of one unit with its options, in minor units.
+             */
+            unitPriceMinor: number;
+        };
         /**
          * @description An isolated area of authentication. A credential of one realm is invalid in all others.
          * @enum {string}
@@ -16223,6 +16273,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
                  *               {
@@ -16243,6 +16294,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
                  *             "productName": "Tiramisù",
@@ -16346,6 +16398,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
                  *               {
@@ -16366,6 +16419,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
                  *             "productName": "Tiramisù",
@@ -16469,6 +16523,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
                  *               {
@@ -16489,6 +16544,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
                  *             "productName": "Tiramisù",
@@ -16592,6 +16648,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
                  *               {
@@ -16612,6 +16669,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
                  *             "productName": "Tiramisù",
