@@ -8,7 +8,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
-	"github.com/comanda-dev/comanda/app"
 )
 
 // ReplaySignal requests a replay. A relay's signal contains the number of the attempt with which the replay begins, so
@@ -49,8 +48,10 @@ func (d *delivery) beginReplay(ctx workflow.Context) (bool, error) {
 	var began activities.BeginReplayResult
 	err := workflow.ExecuteActivity(asking, activityBeginReplay, in).Get(asking, &began)
 	if err == nil && !began.Began {
-		d.state.State, d.state.Waits = string(app.DeliveryQueued), waitsForTurn
-		workflow.SetCurrentDetails(ctx, "the replay waits: "+waitsForTurn)
+		// The state stays: no signal reports that the queued replay has ended, for example because the webhook became
+		// inactive.
+		d.state.Waits = "a replay was queued at " + date(workflow.Now(ctx)) + ": " + waitsForTurn
+		workflow.SetCurrentDetails(ctx, "dead letter; "+d.state.Waits)
 	}
 	return began.Began, err
 }
@@ -101,7 +102,7 @@ func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
 		case ctx.Err() != nil:
 			return false, ctx.Err()
 		case timeout:
-			d.state.State, d.state.Waits = string(app.DeliveryDeadLetter), ""
+			d.state.Waits = ""
 			workflow.SetCurrentDetails(ctx, "dead letter, expired")
 			return d.replaySignalled(ctx), nil
 		}

@@ -197,6 +197,8 @@ func (d *delivery) nextName() string {
 
 func clock(t time.Time) string { return t.UTC().Format("15:04:05 UTC") }
 
+func date(t time.Time) string { return t.UTC().Format("2006-01-02 15:04:05 UTC") }
+
 // enter sets the state, the details and, if its value changes, the search attribute. A delivery whose first attempt
 // succeeds sets no search attribute.
 func (d *delivery) enter(ctx workflow.Context, state app.DeliveryStatus, details string) error {

@@ -273,7 +273,7 @@ func TestWorkflowStateDuringReplay(t *testing.T) {
 		{&DeliveryState{State: stateAttempting}, WorkflowOpen},
 		{&DeliveryState{State: "dead_letter"}, WorkflowDeadLetter},
 		{&DeliveryState{State: "queued", Waits: waitsForTurn}, WorkflowOpen},
-		{&DeliveryState{State: "queued", Waits: waitsForTurn, Expires: &start}, WorkflowDeadLetter},
+		{&DeliveryState{State: "dead_letter", Waits: waitsForTurn}, WorkflowDeadLetter},
 		{nil, WorkflowDeadLetter},
 	} {
 		c := NewClient(&server{described: described, state: test.state}, Policy{}, JobPolicy{})

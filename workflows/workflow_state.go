@@ -46,7 +46,7 @@ func (c *Client) DeliveryWorkflowState(
 }
 
 // attempting reports whether a delivery's workflow responds that an attempt is in progress, or will be when its turn
-// comes. A dead letter whose replay is queued needs a signal.
+// comes.
 func (c *Client) attempting(ctx context.Context, id string) bool {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
@@ -58,7 +58,7 @@ func (c *Client) attempting(ctx context.Context, id string) bool {
 	if err := response.Get(&state); err != nil {
 		return false
 	}
-	return state.State == stateAttempting || state.State == string(app.DeliveryQueued) && state.Expires == nil
+	return state.State == stateAttempting || state.State == string(app.DeliveryQueued)
 }
 
 // BurstOpen reports whether the workflow of a burst is open and makes progress.
