@@ -10,8 +10,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// turnModel is a store with few resources, an ordered webhook and one whose ordering changes. Its simulated relays
-// claim, attempt, die and take over.
+// turnModel is a store with few resources and a limited plan. Its webhooks are ordered. The ordering of the second one
+// changes, and the last one is deleted and created again. Its simulated relays claim, attempt, die and take over.
 type turnModel struct {
 	t    *testing.T
 	db   *persistencetest.Database
@@ -22,10 +22,13 @@ type turnModel struct {
 	log  []string // the last steps
 
 	webhooks []app.Subscription
-	changing app.Reordering    // of the second webhook: the job of its last change
-	claims   []app.Claim       // of relays that run
-	flying   []app.MadeAttempt // attempts that are made, but not recorded
-	ends     bool              // receivers respond with success
+	changing app.Reordering       // of the second webhook: the job of its last change
+	deleted  []app.SubscriptionID // webhooks whose deliveries have not all ended
+	bulk     []app.ReplayID       // bulk replays whose jobs have not ended
+	claims   []app.Claim          // of relays that run
+	begun    []app.DeliveryID     // replays of operators whose first attempts are due
+	flying   []app.MadeAttempt    // attempts that are made, but not recorded
+	ends     bool                 // receivers respond with success
 }
 
 // TestTurns makes random operations, and checks after each of them that at most one delivery of an ordered resource is
@@ -43,9 +46,9 @@ func TestTurns(t *testing.T) {
 		t: t, db: db, r: open(t, db, "one.example"), now: noon,
 		rand: rand.New(rand.NewPCG(seed, 0)), //nolint:gosec // no secret
 	}
-	setPlan(t, db, noon, m.r.Website, app.PlanEnterprise)
-	for range 2 {
-		m.webhooks = append(m.webhooks, subscribeOrdered(t, db, m.r, app.EventOrderCreated, app.EventCustomerUpdated))
+	setPlan(t, db, noon, m.r.Website, app.PlanStarter)
+	for range 3 {
+		m.webhooks = append(m.webhooks, m.subscribe())
 	}
 	defer func() {
 		if t.Failed() {
@@ -63,7 +66,12 @@ func TestTurns(t *testing.T) {
 		{"record", 8, m.record},
 		{"retry", 4, m.retry},
 		{"end", 2, m.end},
-		{"replay", 4, m.replay},
+		{"replay", 3, m.replay},
+		{"begin a replay", 2, m.beginReplay},
+		{"attempt a replay that has begun", 3, m.attemptBegun},
+		{"create a bulk replay", 1, m.createBulk},
+		{"continue a bulk replay", 6, m.continueBulk},
+		{"cancel a bulk replay", 1, m.cancelBulk},
 		{"requeue", 1, m.requeue},
 		{"kill", 1, m.kill},
 		{"take over", 2, m.takeOver},
@@ -71,6 +79,10 @@ func TestTurns(t *testing.T) {
 		{"lose a turn", 1, m.lose},
 		{"switch the ordering", 1, m.switchOrdering},
 		{"reorder", 6, func() { m.reorder(1 + m.rand.IntN(4)) }},
+		{"delete a webhook", 1, m.deleteWebhook},
+		{"tear down", 4, func() { m.tearDown(1 + m.rand.IntN(4)) }},
+		{"use up the plan", 2, m.useUpPlan},
+		{"next window", 3, m.nextWindow},
 	}
 	var weighted []int
 	for i, a := range actions {
@@ -87,6 +99,11 @@ func TestTurns(t *testing.T) {
 	}
 	t.Logf("%d steps, %d deliveries", m.step-1, count(t, db, "SELECT count(*) FROM deliveries"))
 	m.drain()
+}
+
+// subscribe creates an ordered webhook.
+func (m *turnModel) subscribe() app.Subscription {
+	return subscribeOrdered(m.t, m.db, m.r, app.EventOrderCreated, app.EventCustomerUpdated)
 }
 
 func (m *turnModel) fatalf(format string, args ...any) {
@@ -167,18 +184,26 @@ func (m *turnModel) checkClaim(c app.Claim) {
 		"before an earlier one": `o.status = 'queued' AND o.class < 2 AND d.class < 2
 			AND o.position < d.position`,
 		"although a first delivery waits": "o.status = 'queued' AND o.class < 2 AND d.class = 2",
+		"before an earlier one of its bulk replay": `o.status = 'queued' AND o.replay_id = d.replay_id
+			AND o.position < d.position`,
 	} {
 		if n := count(m.t, m.db, `SELECT count(*) FROM deliveries d JOIN deliveries o ON o.ordered AND o.id <> d.id
 				AND o.subscription_id = d.subscription_id AND o.resource = d.resource AND `+condition+`
-			WHERE d.id = $1 AND d.ordered`, c.ID); n > 0 {
+			WHERE d.id = $1 AND d.ordered AND d.status = 'pending'`, c.ID); n > 0 {
 			m.fatalf("delivery %s (replay: %t) of event %s is claimed %s", c.ID, c.Replay, c.EventID, problem)
 		}
 	}
 }
 
-// attempt makes the first attempt of a claim. A worker attempts only a delivery that has the turn.
+// attempt makes the first attempt of a claim, in the window that counts it. A worker attempts only a delivery that has
+// the turn.
 func (m *turnModel) attempt() {
-	if c, ok := pick(m, &m.claims, true); ok {
+	c, ok := pick(m, &m.claims, true)
+	switch {
+	case !ok:
+	case c.StartBefore != nil && !m.now.Before(*c.StartBefore):
+		must(m.t, m.db.Requeue(m.t.Context(), []app.Claim{c}))
+	default:
 		m.post(c.ID, c.Attempts+1)
 	}
 }
@@ -194,6 +219,10 @@ func (m *turnModel) post(id app.DeliveryID, number int) {
 	outgoing, err := m.db.Outgoing(m.t.Context(), id, number)
 	must(m.t, err)
 	if outgoing.Recorded != nil || outgoing.Status == app.DeliveryCancelled || !outgoing.HasTurn() {
+		return
+	}
+	if outgoing.Deleted {
+		must(m.t, m.db.EndDelivery(m.t.Context(), m.now, id, app.DeliveryCancelled, app.ReasonDeleted))
 		return
 	}
 	if !outgoing.Active {
@@ -231,7 +260,9 @@ func (m *turnModel) end() {
 func (m *turnModel) replay() {
 	if id, ok := m.delivery(app.DeliveryDelivered, app.DeliveryDeadLetter, app.DeliveryCancelled); ok {
 		_, err := m.db.Replay(m.t.Context(), m.now, m.r.Stores[0], app.Actor{}, id)
-		must(m.t, err)
+		if app.CodeOf(err) != app.CodeConflict { // its webhook is deleted
+			must(m.t, err)
+		}
 	}
 }
 
@@ -254,21 +285,6 @@ func (m *turnModel) takeOver() {
 	m.claims = append(m.claims, claims...)
 }
 
-func (m *turnModel) switchActivity() {
-	s := m.webhooks[m.rand.IntN(len(m.webhooks))]
-	m.setActive(s.ID, m.rand.IntN(2) == 0)
-	if n := m.rand.IntN(3); n > 0 {
-		_, err := m.db.EndQueued(m.t.Context(), m.now, m.r.Stores[0], s.ID, n)
-		must(m.t, err)
-	}
-}
-
-func (m *turnModel) setActive(id app.SubscriptionID, active bool) {
-	_, err := m.db.ChangeSubscription(m.t.Context(), m.now, m.r.Stores[0], app.Actor{}, id,
-		app.SubscriptionChange{IsActive: &active}, 0)
-	must(m.t, err)
-}
-
 // lose takes the turn from a queued delivery, as no operation does, and lets relays repair it.
 func (m *turnModel) lose() {
 	seed(m.t, m.db, `WITH lost AS (
@@ -276,28 +292,6 @@ func (m *turnModel) lose() {
 			WHERE d.id = t.delivery_id AND d.status = 'queued' AND d.ordered RETURNING d.id
 		) UPDATE deliveries SET held = true WHERE id IN (SELECT id FROM lost)`)
 	m.takeOver()
-}
-
-// switchOrdering changes the ordering of the second webhook.
-func (m *turnModel) switchOrdering() {
-	ordering := app.Orderings[m.rand.IntN(len(app.Orderings))]
-	_, err := m.db.ChangeSubscription(m.t.Context(), m.now, m.r.Stores[0], app.Actor{}, m.webhooks[1].ID,
-		app.SubscriptionChange{Ordering: &ordering}, 0)
-	must(m.t, err)
-}
-
-// reorder makes a batch of the job that applies the last change.
-func (m *turnModel) reorder(limit int) {
-	if m.changing.Done {
-		m.changing = app.Reordering{}
-	}
-	var err error
-	m.changing, err = m.db.Reorder(m.t.Context(), m.now, m.r.Stores[0], m.webhooks[1].ID, m.changing, limit)
-	must(m.t, err)
-}
-
-func (m *turnModel) isChanging(id app.SubscriptionID) bool {
-	return count(m.t, m.db, "SELECT count(*) FROM subscriptions WHERE id = $1 AND reordering", id) > 0
 }
 
 // check checks the deliveries of each resource. Of a webhook that has become ordered, several deliveries of a resource
@@ -311,6 +305,8 @@ func (m *turnModel) check() {
 			count(*) FILTER (WHERE status = 'queued' AND held AND class < 2) AS held,
 			count(*) FILTER (WHERE status = 'queued' AND held AND class = 2) AS held_replays,
 			count(*) FILTER (WHERE status = 'queued' AND NOT held AND class = 2) AS claimable_replays,
+			coalesce(min(position) FILTER (WHERE status = 'queued' AND held AND class < 2)
+				< min(position) FILTER (WHERE NOT (status = 'queued' AND held) AND class < 2), false) AS inverted,
 			(SELECT count(*) FROM turns t JOIN deliveries h ON h.id = t.delivery_id
 				WHERE t.subscription_id = d.subscription_id AND t.resource = d.resource
 					AND (h.status IN ('pending', 'retrying') OR h.status = 'queued' AND NOT h.held)) AS holders
@@ -322,14 +318,19 @@ func (m *turnModel) check() {
 		var id app.SubscriptionID
 		var resource string
 		var progressing, claimable, held, replays, claimableReplays, holders int
-		must(m.t, rows.Scan(&id, &resource, &progressing, &claimable, &held, &replays, &claimableReplays, &holders))
+		var inverted bool
+		must(m.t, rows.Scan(&id, &resource, &progressing, &claimable, &held, &replays, &claimableReplays, &inverted,
+			&holders))
+		wasOrdered := id != m.webhooks[1].ID
 		switch {
-		case progressing+claimable > 1 && (id == m.webhooks[0].ID || claimable > 0):
+		case progressing+claimable > 1 && (wasOrdered || claimable > 0):
 			m.fatalf("%s of %s: %d in progress, %d claimable", resource, id, progressing, claimable)
 		case progressing+claimable == 0:
 			m.fatalf("%s of %s: %d deliveries and %d replays are held back for nothing", resource, id, held, replays)
 		case held > 0 && claimableReplays > 0:
 			m.fatalf("%s of %s: a first delivery waits for a queued replay", resource, id)
+		case inverted && (wasOrdered || claimable > 0):
+			m.fatalf("%s of %s: a first delivery waits for a later one", resource, id)
 		case holders != 1:
 			m.fatalf("%s of %s: %d deliveries have the turn", resource, id, holders)
 		}
@@ -337,7 +338,7 @@ func (m *turnModel) check() {
 	must(m.t, rows.Err())
 }
 
-// drain lets receivers answer until all deliveries have ended.
+// drain lets receivers answer, and plans have room, until all deliveries and jobs have ended.
 func (m *turnModel) drain() {
 	m.ends = true
 	for _, s := range m.webhooks {
@@ -345,17 +346,25 @@ func (m *turnModel) drain() {
 	}
 	for range 10_000 {
 		m.reorder(1_000)
+		m.tearDown(1_000)
+		m.continueBulk()
+		m.nextWindow()
 		m.takeOver()
 		m.claim()
 		for len(m.claims) > 0 {
 			m.attempt()
+		}
+		for len(m.begun) > 0 {
+			m.attemptBegun()
 		}
 		m.retry()
 		for len(m.flying) > 0 {
 			m.record()
 			m.check()
 		}
-		if count(m.t, m.db, `SELECT count(*) FROM deliveries WHERE status IN ('queued', 'pending', 'retrying')`) == 0 {
+		unfinished := count(m.t, m.db,
+			"SELECT count(*) FROM deliveries WHERE status IN ('queued', 'pending', 'retrying')")
+		if unfinished+len(m.deleted)+len(m.bulk) == 0 {
 			return
 		}
 	}
