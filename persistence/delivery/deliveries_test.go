@@ -140,8 +140,9 @@ func TestPendingDeliveriesGrowWithResponses(t *testing.T) {
 	}
 	for status, steps := range map[app.AttemptStatus][]step{
 		app.AttemptDelivered: {
-			{0, 0, noon, 3}, {1, 100 * time.Millisecond, noon, 4}, {1, 99 * time.Millisecond, noon, 12},
-			{2, time.Millisecond, noon, 25}, {25, time.Millisecond, noon.Add(2 * time.Hour), 3},
+			{0, 0, noon, 3}, {1, 100 * time.Millisecond, noon, 4}, {1, 99 * time.Millisecond, noon, 6},
+			{2, time.Millisecond, noon, 10}, {10, time.Millisecond, noon, 25},
+			{25, time.Millisecond, noon.Add(2 * time.Hour), 3},
 		},
 		app.AttemptRetrying: {
 			{0, 0, noon, 3}, {1, time.Millisecond, noon, 4}, {2, time.Millisecond, noon, 6},

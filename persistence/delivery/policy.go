@@ -107,8 +107,9 @@ func DefaultPolicy() Policy {
 		ClaimQueues: 64, ClaimSubscriptions: 256, VisitQueues: 1_000,
 		DispatchQueues: 64, DispatchStores: 256,
 		Recent: 5 * time.Second, SlowPace: 2,
-		// A receiver that handles requests one after another responds to nine times as many within SlowResponse.
-		Prompt: app.SlowResponse / 10, PromptGrowth: 8,
+		// Pending deliveries triple with each prompt round, which a receiver that handles requests one after another
+		// still answers within SlowResponse. A receiver that begins to hang has no more than that.
+		Prompt: app.SlowResponse / 10, PromptGrowth: 2,
 		EstimatedPlaces: 20_000,
 		CheckEvery:      time.Minute,
 		// Loading delays an attempt, recording does not. Therefore recording has the longer pause.
