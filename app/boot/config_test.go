@@ -231,6 +231,19 @@ func TestLoadPrefixLists(t *testing.T) {
 	}
 }
 
+func TestLoadBalancers(t *testing.T) {
+	t.Parallel()
+	for list, ok := range map[string]bool{
+		"10.0.0.0/8, fd00::/8": true, "none": true, "0.0.0.0/0": false, "10.0.0.1, ::/0": false, "10.0.0.1/0": false,
+	} {
+		_, err := Load(with("COMANDA_PROXY_PROTOCOL", list), API)
+		named := err != nil && strings.Contains(err.Error(), "COMANDA_PROXY_PROTOCOL: must not contain all addresses")
+		if named == ok || ok && err != nil {
+			t.Errorf("COMANDA_PROXY_PROTOCOL=%s: got error %v, want none: %t", list, err, ok)
+		}
+	}
+}
+
 func TestLoadOrigins(t *testing.T) {
 	t.Parallel()
 	const list = "https://shop.example.com, https://shop.example.com:8443,http://localhost:5173"
