@@ -45,7 +45,7 @@ func NewBursts(deliveries *Deliveries, store BurstStore, starter DeliveryStarter
 	return &Bursts{
 		deliveries: deliveries, store: store, starter: starter, policy: policy, after: time.After,
 		websites: websites{bursts: map[string]int{}}, starting: make(chan struct{}, policy.Starts),
-		wakes: newWakes(policy.WakeEvery),
+		wakes: newWakes(policy.WakeEvery, randomBelow),
 	}
 }
 

@@ -132,6 +132,7 @@ func newCrowd(t *testing.T, n int, handle http.HandlerFunc) *crowd {
 func (c *crowd) worker(e *Egress) *Bursts {
 	b := NewBursts(newDeliveries(e, c.queue), c.queue, c.starts, DefaultBurstPolicy())
 	b.after = func(time.Duration) <-chan time.Time { return c.leave }
+	b.wakes.random = none
 	return b
 }
 

@@ -2,6 +2,7 @@ package activities
 
 import (
 	"maps"
+	"math/rand/v2"
 	"sync"
 	"time"
 
@@ -12,20 +13,27 @@ import (
 // hang, hundreds of attempts leave within a moment. If their workflows woke up together, the Temporal server would
 // delay all other deliveries for seconds. It is safe for concurrent use.
 type wakes struct {
-	every time.Duration // between two wakes
+	every  time.Duration                     // between two wakes
+	random func(time.Duration) time.Duration // from 0 up to the limit
 
 	mu sync.Mutex
 	// next is the time from which each subscription of a website may wake again.
 	next map[string]map[app.SubscriptionID]time.Time
 }
 
-func newWakes(every time.Duration) *wakes {
-	return &wakes{every: every, next: map[string]map[app.SubscriptionID]time.Time{}}
+// randomBelow returns a random duration from 0 up to the limit.
+func randomBelow(limit time.Duration) time.Duration {
+	return rand.N(max(1, limit)) //nolint:gosec // not a secret
+}
+
+func newWakes(every time.Duration, random func(time.Duration) time.Duration) *wakes {
+	return &wakes{every: every, random: random, next: map[string]map[app.SubscriptionID]time.Time{}}
 }
 
 // reserve returns the time at which a workflow wakes, from earliest to latest. Websites share the rate equally, and so
-// do the subscriptions of a website. The first workflow of a subscription wakes at earliest. If all times until latest
-// are reserved, they are reserved again.
+// do the subscriptions of a website. The first workflow of a subscription wakes at a random time of its first interval,
+// since hundreds of subscriptions can begin to hang at the same time. If all times until latest are reserved, the next
+// workflow of the subscription wakes like its first one.
 func (w *wakes) reserve(queue string, subscription app.SubscriptionID, earliest, latest time.Time) time.Time {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -40,11 +48,12 @@ func (w *wakes) reserve(queue string, subscription app.SubscriptionID, earliest,
 		next = map[app.SubscriptionID]time.Time{}
 		w.next[queue] = next
 	}
-	at := earliest
-	if reserved, waits := next[subscription]; waits && !reserved.After(latest) {
-		at = reserved
-	}
+	at, waits := next[subscription]
 	next[subscription] = at // counts for the share
-	next[subscription] = at.Add(w.every * time.Duration(len(w.next)*len(next)))
+	interval := w.every * time.Duration(len(w.next)*len(next))
+	if !waits || at.After(latest) {
+		at = earliest.Add(w.random(min(interval, latest.Sub(earliest))))
+	}
+	next[subscription] = at.Add(interval)
 	return at
 }
