@@ -14,11 +14,12 @@ import (
 const (
 	activityEraseEvents = "EraseEvents"
 
-	// erasurePause is the pause after the first pass. It exceeds the duration of an attempt, so that the next pass erases
-	// attempts that were recorded after the end of their delivery.
+	// erasurePause is the pause after a pass that has erased bodies, and after the first pass. It exceeds the duration
+	// of an attempt, so that the next pass erases attempts that were recorded after the end of their delivery.
 	erasurePause = time.Minute
-	// erasureMaxPause is the maximum pause. Deliveries with retries can take many hours.
-	erasureMaxPause = time.Hour
+	// erasureMaxPause is the maximum pause. While passes erase nothing, the pause doubles: a body is erased within
+	// about twice the time that its deliveries take. Deliveries that are held back can take weeks.
+	erasureMaxPause = 24 * time.Hour
 )
 
 // Erasure erases the bodies of an erased customer's events, each once its deliveries have ended. The customer is the
@@ -31,7 +32,8 @@ func Erasure(ctx workflow.Context, in JobInput) error {
 	}
 	ctx = withJobOptions(ctx, in, 10*time.Minute)
 	customer := activities.ErasureInput{StoreID: in.StoreID, CustomerID: app.CustomerID(in.Subject)}
-	for pass := 1; ; pass++ {
+	limit := workflow.Now(ctx).Add(app.ErasureLimit + erasurePause) // then a pass cancels queued deliveries
+	for pass, pause := 1, erasurePause; ; pass++ {
 		var step app.ErasureStep
 		if err := workflow.ExecuteActivity(ctx, activityEraseEvents, customer).Get(ctx, &step); err != nil {
 			return err
@@ -45,9 +47,17 @@ func Erasure(ctx workflow.Context, in JobInput) error {
 		if workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 			return workflow.NewContinueAsNewError(ctx, string(app.JobErasure), in)
 		}
-		if err := workflow.Sleep(ctx, min(time.Duration(pass)*erasurePause, erasureMaxPause)); err != nil {
+		if step.Erased > 0 {
+			pause = erasurePause
+		}
+		wait := pause
+		if left := limit.Sub(workflow.Now(ctx)); left > 0 {
+			wait = min(wait, left)
+		}
+		if err := workflow.Sleep(ctx, wait); err != nil {
 			return err
 		}
+		pause = min(2*pause, erasureMaxPause)
 	}
 }
 
