@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"maps"
 	"math"
 	"slices"
 	"sync"
@@ -126,6 +127,7 @@ type starters struct {
 	turns    turns
 	limit    int // concurrent starts
 	active   int
+	starting map[string]int // units of each website that are being started
 	window   startWindow
 	shortest shortestStart
 }
@@ -136,7 +138,7 @@ func newStarters(
 ) *starters {
 	return &starters{
 		policy: policy, capacity: max(capacity, 1), start: start, drop: drop, onHalfEmpty: onHalfEmpty, now: now,
-		limit: policy.min, turns: turns{last: map[string]int{}},
+		limit: policy.min, turns: turns{last: map[string]int{}}, starting: map[string]int{},
 	}
 }
 
@@ -170,6 +172,7 @@ func (s *starters) work() {
 		}
 		began := time.Now()
 		err := s.start(unit)
+		s.ended(unit)
 		s.measure(began, time.Since(began), err)
 	}
 }
@@ -183,6 +186,9 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 	}
 	if ok = len(s.queue) > 0 && s.active <= s.limit; ok {
 		unit = s.take()
+		for _, website := range websitesOf(unit) {
+			s.starting[website]++
+		}
 	} else {
 		s.active--
 	}
@@ -203,6 +209,17 @@ func (s *starters) take() []app.Claim {
 	s.queue = s.queue[1:]
 	s.turns.started(unit)
 	return unit.claims
+}
+
+// ended counts a unit no longer: its work has begun, or its start has failed.
+func (s *starters) ended(unit []app.Claim) {
+	s.lock.Lock()
+	defer s.lock.Unlock()
+	for _, website := range websitesOf(unit) {
+		if s.starting[website]--; s.starting[website] == 0 {
+			delete(s.starting, website)
+		}
+	}
 }
 
 // measure records the duration of a start. It adapts the limit after each window of two starts per starter.
@@ -233,22 +250,28 @@ func (s *starters) free() int {
 }
 
 // waiting returns the number of units and of claims that wait for a starter, and the number of units with claims of
-// each website.
+// each website that wait or are being started.
 func (s *starters) waiting() (units, claims int, websites map[string]int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	websites = map[string]int{}
+	websites = maps.Clone(s.starting)
 	for _, unit := range s.queue {
 		claims += len(unit.claims)
-		counted := map[string]bool{}
-		for _, claim := range unit.claims {
-			if !counted[claim.Queue] {
-				counted[claim.Queue] = true
-				websites[claim.Queue]++
-			}
+		for _, website := range websitesOf(unit.claims) {
+			websites[website]++
 		}
 	}
 	return len(s.queue), claims, websites
+}
+
+// websitesOf returns the websites of the claims of a unit.
+func websitesOf(unit []app.Claim) (websites []string) {
+	for _, claim := range unit {
+		if !slices.Contains(websites, claim.Queue) {
+			websites = append(websites, claim.Queue)
+		}
+	}
+	return websites
 }
 
 // halfEmpty reports whether a large batch can be added.

@@ -105,16 +105,18 @@ func TestUnitsKeepBurstsTogether(t *testing.T) {
 	}
 }
 
+// unitOf returns a unit with a claim of each of these websites.
+func unitOf(id string, queues ...string) (unit []app.Claim) {
+	for _, queue := range queues {
+		unit = append(unit, app.Claim{ID: app.DeliveryID(id), Queue: queue})
+	}
+	return unit
+}
+
 // A unit of another website starts before those of a neighbour that were added earlier, and so does a burst with
 // deliveries of both. Apart from such bursts, the units of a website keep their order.
 func TestStartersTakeTurns(t *testing.T) {
 	t.Parallel()
-	unit := func(id string, queues ...string) (unit []app.Claim) {
-		for _, queue := range queues {
-			unit = append(unit, app.Claim{ID: app.DeliveryID(id), Queue: queue})
-		}
-		return unit
-	}
 	var order []string
 	began, release := make(chan struct{}, 100), make(chan struct{})
 	start := func(unit []app.Claim) error {
@@ -126,11 +128,12 @@ func TestStartersTakeTurns(t *testing.T) {
 	one := starterPolicy{min: 1, max: 1, slowdown: 2, decrease: 1}
 	s := newStarters(one, 100, start, func([][]app.Claim) {}, func() {}, time.Now)
 	until := time.Now().Add(time.Hour)
-	s.add(unit("running", "neighbour"), until)
+	s.add(unitOf("running", "neighbour"), until)
 	<-began
 	for _, next := range [][]app.Claim{
-		unit("n1", "neighbour"), unit("n2", "neighbour"), unit("n3", "neighbour"), unit("n4", "neighbour"),
-		unit("a1", "a"), unit("a2", "a"), unit("b1+n5", "neighbour", "b"), unit("n6", "neighbour"), unit("b2", "b"),
+		unitOf("n1", "neighbour"), unitOf("n2", "neighbour"), unitOf("n3", "neighbour"), unitOf("n4", "neighbour"),
+		unitOf("a1", "a"), unitOf("a2", "a"), unitOf("b1+n5", "neighbour", "b"), unitOf("n6", "neighbour"),
+		unitOf("b2", "b"),
 	} {
 		s.add(next, until)
 	}
@@ -145,14 +148,29 @@ func TestStartersTakeTurns(t *testing.T) {
 	}
 }
 
-// A waiting burst counts once for each of its websites.
+// A burst that waits or is being started counts once for each of its websites.
 func TestWaitingUnitsOfWebsites(t *testing.T) {
 	t.Parallel()
-	s := &starters{queue: []waitingUnit{
-		{claims: []app.Claim{{Queue: "a"}, {Queue: "b"}, {Queue: "a"}}}, {claims: []app.Claim{{Queue: "b"}}},
-	}}
+	began, release := make(chan struct{}, 3), make(chan struct{})
+	start := func([]app.Claim) error {
+		began <- struct{}{}
+		<-release
+		return nil
+	}
+	one := starterPolicy{min: 1, max: 1, slowdown: 2, decrease: 1}
+	s := newStarters(one, 100, start, func([][]app.Claim) {}, func() {}, time.Now)
+	until := time.Now().Add(time.Hour)
+	s.add(unitOf("started", "a", "c"), until)
+	<-began
+	s.add(unitOf("first", "a", "b", "a"), until)
+	s.add(unitOf("second", "b"), until)
 	units, claims, websites := s.waiting()
-	if units != 2 || claims != 4 || !maps.Equal(websites, map[string]int{"a": 1, "b": 2}) {
-		t.Errorf("%d units, %d claims, websites %v, want 2, 4, one of a and two of b", units, claims, websites)
+	if want := map[string]int{"a": 2, "b": 2, "c": 1}; units != 2 || claims != 4 || !maps.Equal(websites, want) {
+		t.Errorf("%d units, %d claims, websites %v, want 2, 4, %v", units, claims, websites, want)
+	}
+	close(release)
+	s.wait()
+	if units, _, websites := s.waiting(); units != 0 || len(websites) > 0 {
+		t.Errorf("after all starts: %d units, websites %v, want none", units, websites)
 	}
 }
