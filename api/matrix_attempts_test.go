@@ -105,6 +105,9 @@ func query(rt route) string {
 	if rt.Path == "/reservations/seats" {
 		return "?date=2026-03-14"
 	}
+	if rt.Path == "/reservations/slots" {
+		return "?date=2026-03-14&partySize=2"
+	}
 	return ""
 }
 

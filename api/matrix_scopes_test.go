@@ -69,6 +69,7 @@ var scoped = map[string]string{
 	"POST /reservations":              "write:reservations",
 	"GET /reservations":               "read:reservations write:reservations",
 	"GET /reservations/seats":         "read:reservations write:reservations",
+	"GET /reservations/slots":         "read:reservations write:reservations",
 	"GET /reservations/{id}":          "read:reservations write:reservations",
 	"PATCH /reservations/{id}":        "write:reservations",
 	"PATCH /reservations/{id}/status": "write:reservations",

@@ -127,6 +127,7 @@ var permitted = map[string]string{
 	"POST /reservations":                           "OWNER ADMIN MANAGER STAFF",
 	"GET /reservations":                            "OWNER ADMIN MANAGER STAFF",
 	"GET /reservations/seats":                      "OWNER ADMIN MANAGER STAFF",
+	"GET /reservations/slots":                      "OWNER ADMIN MANAGER STAFF",
 	"GET /reservations/{id}":                       "OWNER ADMIN MANAGER STAFF",
 	"PATCH /reservations/{id}":                     "OWNER ADMIN MANAGER STAFF",
 	"DELETE /reservations/{id}":                    "OWNER ADMIN",

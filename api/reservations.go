@@ -10,11 +10,12 @@ import (
 // Operations of reservations.
 var (
 	createReservation = handle("createReservation", (*Server).createReservation,
-		app.CodeSlotFull, app.CodeOutsideBookingWindow, app.CodeConflict)
+		app.CodeSlotFull, app.CodeOutsideBookingWindow, app.CodeStoreClosed, app.CodeConflict)
 	listReservations  = handle("listReservations", (*Server).reservations)
 	getReservation    = handle("getReservation", (*Server).reservation)
 	updateReservation = handle("updateReservation", (*Server).changeReservation,
-		app.CodeInvalidTransition, app.CodeSlotFull, app.CodeOutsideBookingWindow, app.CodeConflict)
+		app.CodeInvalidTransition, app.CodeSlotFull, app.CodeOutsideBookingWindow, app.CodeStoreClosed,
+		app.CodeConflict)
 	eraseReservation        = handle("eraseReservation", (*Server).eraseReservation, app.CodeConflict)
 	updateReservationStatus = handle("updateReservationStatus", (*Server).changeReservationStatus,
 		app.CodeInvalidTransition)
@@ -25,10 +26,10 @@ type reservationOut struct {
 	AllowedTransitions []app.ReservationStatus `json:"allowedTransitions"`
 }
 
-func reservationFor(caller app.Principal, r app.Reservation) reservationOut {
+func reservationFor(c *call, r app.Reservation) reservationOut {
 	out := reservationOut{Reservation: r}
-	if caller.Can(app.WriteReservations) == nil {
-		out.AllowedTransitions = r.Status.Transitions()
+	if c.principal.Can(app.WriteReservations) == nil {
+		out.AllowedTransitions = r.Transitions(c.now)
 	}
 	return out
 }
@@ -68,8 +69,10 @@ func (in createReservationIn) reservation() app.NewReservation {
 }
 
 func (s *Server) createReservation(ctx context.Context, c *call, in createReservationIn) (reservationOut, error) {
-	made, err := s.db.Reserve(ctx, c.now, c.principal.StoreID, in.reservation(), c.once)
-	return reservationFor(c.principal, made), err
+	wanted := in.reservation()
+	wanted.By = c.actor()
+	made, err := s.db.Reserve(ctx, c.now, c.principal.StoreID, wanted, c.once)
+	return reservationFor(c, made), err
 }
 
 type reservationsIn struct {
@@ -102,7 +105,7 @@ func (s *Server) reservations(
 	found, err := s.db.Reservations(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
 	rows := make([]reservationOut, len(found))
 	for i, r := range found {
-		rows[i] = reservationFor(c.principal, r)
+		rows[i] = reservationFor(c, r)
 	}
 	return paged(s, c, rows, in.Limit, func(r reservationOut) string {
 		return timePosition(r.StartAt, string(r.ID))
@@ -115,7 +118,7 @@ type reservationIn struct {
 
 func (s *Server) reservation(ctx context.Context, c *call, in reservationIn) (reservationOut, error) {
 	r, err := s.db.Reservation(ctx, c.principal.StoreID, in.ID)
-	return reservationFor(c.principal, r), err
+	return reservationFor(c, r), err
 }
 
 // eraseReservation replaces the personal data of a reservation.
@@ -152,8 +155,9 @@ func (in changeReservationIn) apply(r *app.Reservation) error {
 }
 
 func (s *Server) changeReservation(ctx context.Context, c *call, in changeReservationIn) (reservationOut, error) {
-	r, err := s.db.ChangeReservation(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), in.apply)
-	return reservationFor(c.principal, r), err
+	r, err := s.db.ChangeReservation(ctx, c.now, c.principal.StoreID, c.actor(), in.ID, in.IfMatch.version(),
+		in.apply)
+	return reservationFor(c, r), err
 }
 
 type changeReservationStatusIn struct {
@@ -175,5 +179,5 @@ func (s *Server) changeReservationStatus(
 ) (reservationOut, error) {
 	change := app.ReservationStatusChange{To: in.Status, Reason: in.CancellationReason, By: c.actor()}
 	r, err := s.db.ChangeReservationStatus(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), change)
-	return reservationFor(c.principal, r), err
+	return reservationFor(c, r), err
 }

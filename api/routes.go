@@ -278,6 +278,8 @@ func routes() []route {
 			Handler: listReservations},
 		{Method: get, Path: "/reservations/seats", Realms: tenant, Permission: app.ViewReservations, Status: 200,
 			Handler: getSeats},
+		{Method: get, Path: "/reservations/slots", Realms: tenant, Permission: app.ViewReservations, Status: 200,
+			Handler: listSlots},
 		{Method: get, Path: "/reservations/{id}", Realms: tenant, Permission: app.ViewReservations, Status: 200,
 			Handler: getReservation},
 		{Method: patch, Path: "/reservations/{id}", Realms: tenant, Permission: app.WriteReservations, Status: 200,

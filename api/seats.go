@@ -6,7 +6,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-var getSeats = handle("getSeats", (*Server).seatsOfDay)
+// Operations of seats.
+var (
+	getSeats  = handle("getSeats", (*Server).seatsOfDay)
+	listSlots = handle("listReservationSlots", (*Server).slots)
+)
 
 type seatsIn struct {
 	storeParam
@@ -15,4 +19,18 @@ type seatsIn struct {
 
 func (s *Server) seatsOfDay(ctx context.Context, c *call, in seatsIn) (app.SeatsOfDay, error) {
 	return s.db.SeatsOfDay(ctx, c.principal.StoreID, in.Date)
+}
+
+type slotsIn struct {
+	storeParam
+	Date            string `query:"date" validate:"required,date"`
+	PartySize       int    `query:"partySize" validate:"required,partysize"`
+	DurationMinutes *int   `query:"durationMinutes" validate:"omitempty,stay"`
+}
+
+func (s *Server) slots(ctx context.Context, c *call, in slotsIn) (list[app.Slot, totalMeta], error) {
+	q := app.SlotQuery{Date: in.Date, PartySize: in.PartySize}
+	patch(&q.Minutes, in.DurationMinutes)
+	found, err := s.db.Slots(ctx, c.now, c.principal.StoreID, c.actor(), q)
+	return list[app.Slot, totalMeta]{found, totalMeta{Total: len(found), RequestID: c.exchange.id}}, err
 }

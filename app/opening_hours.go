@@ -3,6 +3,7 @@ package app
 import (
 	"cmp"
 	"fmt"
+	"iter"
 	"slices"
 	"strconv"
 	"time"
@@ -165,23 +166,47 @@ func (h Hours) State(at time.Time, types ...FulfillmentType) OpenState {
 // nextOpen returns the first time, not before from, at which the wall clock of the store is in a span of a type. It
 // returns false if there is none before limit.
 func (h Hours) nextOpen(of FulfillmentType, from, limit time.Time) (time.Time, bool) {
-	week := h.Opening.of(of)
-	for at := from; at.Before(limit); {
-		_, end := at.In(h.Zone).ZoneBounds()
-		if end.IsZero() || end.After(limit) {
-			end = limit
-		}
-		if opens, ok := h.opensBetween(of, week, at, end); ok {
-			return opens, true
-		}
-		at = end
+	for opens := range h.openings(of, from, limit) {
+		return opens, true
 	}
 	return time.Time{}, false
 }
 
-// opensBetween is nextOpen for a period without a change of the clocks, in which the wall clock and UTC differ by a
-// constant.
-func (h Hours) opensBetween(of FulfillmentType, week [7][]daySpan, from, to time.Time) (time.Time, bool) {
+// openUntil returns the end of the time in which the store is open for a type without a break, from a time on; that
+// time itself if it is closed then. The end is at most limit.
+func (h Hours) openUntil(of FulfillmentType, from, limit time.Time) time.Time {
+	for opens, closes := range h.openings(of, from, limit) {
+		if opens.After(from) {
+			break
+		}
+		from = later(from, closes)
+	}
+	return from
+}
+
+// openings returns the periods between from and limit in which the wall clock of the store is in a span of a type, in
+// ascending order. Periods can touch.
+func (h Hours) openings(of FulfillmentType, from, limit time.Time) iter.Seq2[time.Time, time.Time] {
+	week := h.Opening.of(of)
+	return func(yield func(opens, closes time.Time) bool) {
+		for at := from; at.Before(limit); {
+			_, end := at.In(h.Zone).ZoneBounds()
+			if end.IsZero() || end.After(limit) {
+				end = limit
+			}
+			if !h.openingsBetween(of, week, at, end, yield) {
+				return
+			}
+			at = end
+		}
+	}
+}
+
+// openingsBetween is openings for a period without a change of the clocks, in which the wall clock and UTC differ by a
+// constant. It returns false if yield did.
+func (h Hours) openingsBetween(
+	of FulfillmentType, week [7][]daySpan, from, to time.Time, yield func(opens, closes time.Time) bool,
+) bool {
 	_, seconds := from.In(h.Zone).Zone()
 	ahead := time.Duration(seconds) * time.Second
 	wall, end := from.UTC().Add(ahead), to.UTC().Add(ahead)
@@ -193,14 +218,12 @@ func (h Hours) opensBetween(of FulfillmentType, week [7][]daySpan, from, to time
 			continue
 		}
 		for _, span := range week[day.Weekday()] {
-			opens, closes := day.Add(time.Duration(span.from)*time.Minute), day.Add(time.Duration(span.to)*time.Minute)
-			if opens.Before(wall) {
-				opens = wall
-			}
-			if opens.Before(closes) && opens.Before(end) {
-				return opens.Add(-ahead), true
+			opens := later(day.Add(time.Duration(span.from)*time.Minute), wall)
+			closes := earlier(day.Add(time.Duration(span.to)*time.Minute), end)
+			if opens.Before(closes) && !yield(opens.Add(-ahead), closes.Add(-ahead)) {
+				return false
 			}
 		}
 	}
-	return time.Time{}, false
+	return true
 }

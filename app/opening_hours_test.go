@@ -98,16 +98,23 @@ func TestNextOpenAgreesWithTheWallClock(t *testing.T) {
 	}
 }
 
-// agrees compares nextOpen with openAt for each minute of six days.
+// agrees compares nextOpen and openUntil with openAt for each minute of six days.
 func agrees(t *testing.T, h Hours, from time.Time) {
 	t.Helper()
 	const minutes = 6 * minutesPerDay
 	limit := from.Add(minutes * time.Minute)
 	var want time.Time // zero = none before limit
+	closes := limit
 	for i := minutes - 1; i >= 0; i-- {
 		at := from.Add(time.Duration(i) * time.Minute)
 		if openAt(h, FulfillmentDelivery, at) {
 			want = at
+		} else {
+			closes = at
+		}
+		if got := h.openUntil(FulfillmentDelivery, at, limit); !got.Equal(closes) {
+			t.Fatalf("open from %v: got until %v, want %v\nhours %+v", at.In(h.Zone), got.In(h.Zone),
+				closes.In(h.Zone), h)
 		}
 		got, ok := h.nextOpen(FulfillmentDelivery, at, limit)
 		if ok != !want.IsZero() || ok && !got.Equal(want) {

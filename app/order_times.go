@@ -71,13 +71,17 @@ func (r OrderRules) checkOpen(now time.Time, in NewOrder) error {
 	if state.OpenNow {
 		return nil
 	}
-	e := Errorf(CodeStoreClosed, "the store takes no orders for %s %s; see nextOpenAt in details", in.FulfillmentType,
-		when)
+	orders := "the store takes no orders for " + string(in.FulfillmentType)
 	if state.NextOpenAt == nil {
-		e.Message = "the store takes no orders for " + string(in.FulfillmentType) + " within 366 days"
-		return e
+		return Errorf(CodeStoreClosed, "%s within 366 days", orders)
 	}
-	e.Details = []Detail{{Path: "nextOpenAt", Message: state.NextOpenAt.String()}}
+	return storeClosed(*state.NextOpenAt, "%s %s", orders, when)
+}
+
+// storeClosed returns STORE_CLOSED with the next time at which the store is open.
+func storeClosed(next Time, format string, args ...any) *Error {
+	e := Errorf(CodeStoreClosed, format+"; see nextOpenAt in details", args...)
+	e.Details = []Detail{{Path: "nextOpenAt", Message: next.String()}}
 	return e
 }
 

@@ -92,6 +92,7 @@ type NewReservation struct {
 	TableLabel string
 	ExternalID string
 	Metadata   map[string]string
+	By         Actor
 }
 
 // ReservationStatusChange is a requested change of a reservation's status.
@@ -101,14 +102,26 @@ type ReservationStatusChange struct {
 	By     Actor
 }
 
+// Transitions returns the statuses that the reservation can have next at a time, never nil. It cannot be completed or
+// missed before it begins.
+func (r Reservation) Transitions(now time.Time) []ReservationStatus {
+	return slices.DeleteFunc(r.Status.Transitions(), func(to ReservationStatus) bool {
+		return (to == ReservationCompleted || to == ReservationNoShow) && now.Before(r.StartAt.Time)
+	})
+}
+
 // Moved returns the reservation after a change of its status. A change to the current status returns it unchanged. It
-// returns INVALID_TRANSITION if the status cannot follow the current one.
+// returns INVALID_TRANSITION if the reservation cannot have the status next, or not yet.
 func (r Reservation) Moved(change ReservationStatusChange, now Time) (Reservation, error) {
 	if change.To == r.Status {
 		return r, nil
 	}
-	if allowed := r.Status.Transitions(); !slices.Contains(allowed, change.To) {
-		return r, InvalidTransition(r.Status, change.To, allowed)
+	if allowed := r.Transitions(now.Time); !slices.Contains(allowed, change.To) {
+		e := InvalidTransition(r.Status, change.To, allowed)
+		if slices.Contains(r.Status.Transitions(), change.To) {
+			e.Message += " before its start, " + r.StartAt.String()
+		}
+		return r, e
 	}
 	r.Status, r.Version, r.UpdatedAt = change.To, r.Version+1, r.UpdatedAt.OrLater(now)
 	switch change.To {
@@ -133,24 +146,6 @@ func (r Reservation) CheckEditable() error {
 // Within reports whether the reservation takes no seat that the other one does not take.
 func (r Reservation) Within(other Reservation) bool {
 	return r.PartySize <= other.PartySize && !r.StartAt.Before(other.StartAt.Time) && !r.EndAt.After(other.EndAt.Time)
-}
-
-// CheckBookingWindow returns OUTSIDE_BOOKING_WINDOW if a reservation that begins at start cannot be made at now: less
-// than BookingLeadMinutes before its start, or more than BookingMaxDays (in the store's time zone). The rule applies to
-// all callers.
-func (s Settings) CheckBookingWindow(now, start time.Time) error {
-	zone, err := time.LoadLocation(s.Timezone)
-	if err != nil {
-		return err
-	}
-	earliest := now.Add(time.Duration(s.BookingLeadMinutes) * time.Minute)
-	latest := now.In(zone).AddDate(0, 0, s.BookingMaxDays)
-	if start.Before(earliest) || start.After(latest) {
-		e := Invalid("startAt", "must be between "+At(earliest).String()+" and "+At(latest).String())
-		e.Code, e.Message = CodeOutsideBookingWindow, e.Details[0].Path+" "+e.Details[0].Message
-		return e
-	}
-	return nil
 }
 
 // Seated is a party that occupies seats from Start (inclusive) to End (exclusive).

@@ -2,6 +2,7 @@ package app_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -103,26 +104,23 @@ func TestPeakCovers(t *testing.T) {
 	})
 }
 
-func TestBookingWindow(t *testing.T) {
+// A reservation is completed or missed from its start on.
+func TestReservationEndsAfterItsStart(t *testing.T) {
 	t.Parallel()
-	now := time.Date(2026, 3, 28, 12, 0, 0, 0, time.UTC) // 13:00 in Berlin, the day before clocks go forward
-	settings := app.Settings{Timezone: "Europe/Berlin", BookingLeadMinutes: 30, BookingMaxDays: 2}
-	for name, c := range map[string]struct {
-		start time.Time
-		want  app.Code
-	}{
-		"earliest start":   {now.Add(30 * time.Minute), ""},
-		"too soon":         {now.Add(30*time.Minute - time.Millisecond), app.CodeOutsideBookingWindow},
-		"in the past":      {now.Add(-time.Hour), app.CodeOutsideBookingWindow},
-		"two days ahead":   {time.Date(2026, 3, 30, 11, 0, 0, 0, time.UTC), ""}, // 13:00 in Berlin
-		"too far ahead":    {time.Date(2026, 3, 30, 11, 0, 0, 1, time.UTC), app.CodeOutsideBookingWindow},
-		"a thousand years": {time.Date(3026, 1, 1, 0, 0, 0, 0, time.UTC), app.CodeOutsideBookingWindow},
-	} {
-		t.Run(name, func(t *testing.T) {
-			if got := app.CodeOf(settings.CheckBookingWindow(now, c.start)); got != c.want {
-				t.Errorf("%s: %q, want %q", name, got, c.want)
-			}
-		})
+	start := app.At(time.Date(2026, 3, 29, 1, 0, 0, 0, time.UTC)) // 02:00 in Berlin, where clocks go forward to 03:00
+	r := app.Reservation{Status: app.ReservationConfirmed, StartAt: start}
+	early := app.At(start.Add(-time.Millisecond))
+	for _, to := range []app.ReservationStatus{app.ReservationCompleted, app.ReservationNoShow} {
+		_, err := r.Moved(app.ReservationStatusChange{To: to}, early)
+		refusal, _ := err.(*app.Error)
+		if app.CodeOf(err) != app.CodeInvalidTransition ||
+			!slices.Equal(refusal.AllowedTransitions, []string{"CANCELLED"}) ||
+			!strings.Contains(refusal.Message, start.String()) {
+			t.Errorf("%s before the start: got %v, want INVALID_TRANSITION with the start", to, err)
+		}
+		if moved, err := r.Moved(app.ReservationStatusChange{To: to}, start); err != nil || moved.Status != to {
+			t.Errorf("%s at the start: got %s, %v", to, moved.Status, err)
+		}
 	}
 }
 

@@ -23,25 +23,29 @@ type SeatsTaken struct {
 // SeatsOver returns the occupancy from one time (inclusive) to another (exclusive): an entry for the start and an entry
 // for each change.
 func SeatsOver(parties []Seated, from, to time.Time) []SeatsTaken {
-	times := []time.Time{from}
+	type change struct {
+		at    time.Time
+		seats int
+	}
+	changes := []change{{at: from}}
 	for _, p := range parties {
-		for _, at := range []time.Time{p.Start, p.End} {
-			if at.After(from) && at.Before(to) {
-				times = append(times, at)
-			}
+		if p.Start.Before(to) && p.End.After(from) {
+			changes = append(changes, change{later(p.Start, from), p.PartySize}, change{p.End, -p.PartySize})
 		}
 	}
-	slices.SortFunc(times, time.Time.Compare)
+	slices.SortFunc(changes, func(a, b change) int { return a.at.Compare(b.at) })
 	var taken []SeatsTaken
-	for _, at := range times {
-		seats := 0
-		for _, p := range parties {
-			if !p.Start.After(at) && p.End.After(at) {
-				seats += p.PartySize
-			}
+	seats := 0
+	for i, c := range changes {
+		if !c.at.Before(to) {
+			break
+		}
+		seats += c.seats
+		if i+1 < len(changes) && changes[i+1].at.Equal(c.at) {
+			continue
 		}
 		if len(taken) == 0 || taken[len(taken)-1].Seats != seats {
-			taken = append(taken, SeatsTaken{At(at), seats})
+			taken = append(taken, SeatsTaken{At(c.at), seats})
 		}
 	}
 	return taken

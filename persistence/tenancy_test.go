@@ -246,7 +246,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, err
 		},
 		"ChangeReservation": func(s app.StoreID) (int, error) {
-			_, err := db.ChangeReservation(t.Context(), noon, s, reservation.ID, 0,
+			_, err := db.ChangeReservation(t.Context(), noon, s, app.Actor{}, reservation.ID, 0,
 				func(r *app.Reservation) error {
 					r.Notes = "x"
 					return nil

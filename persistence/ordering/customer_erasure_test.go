@@ -208,10 +208,11 @@ func TestErasureRacesReservations(t *testing.T) {
 		var second app.Reservation
 		racing.Go(func() { second, reserved = db.Reserve(t.Context(), noon, store, wanted, nil) })
 		racing.Go(func() {
-			_, changed = db.ChangeReservation(t.Context(), noon, store, first.ID, 0, func(r *app.Reservation) error {
-				r.PartySize = 2
-				return nil
-			})
+			_, changed = db.ChangeReservation(t.Context(), noon, store, app.Actor{}, first.ID, 0,
+				func(r *app.Reservation) error {
+					r.PartySize = 2
+					return nil
+				})
 		})
 		racing.Go(func() {
 			if cancelled = cancel(first.ID); cancelled == nil {

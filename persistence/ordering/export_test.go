@@ -44,8 +44,7 @@ func (db *DB) ExplainReservations(
 // ExplainSeated returns the plan of the search for occupied seats.
 func (db *DB) ExplainSeated(ctx context.Context, store app.StoreID, start, end time.Time) (string, error) {
 	return db.explain(ctx, store, func(tx bun.Tx) (string, error) {
-		var rows []reservationRow
-		return seatedDuring(tx, &rows, reservationRow{StoreID: store, StartAt: start, EndAt: end}).String(), nil
+		return seatedDuring(tx, reservationRow{StoreID: store, StartAt: start, EndAt: end}).String(), nil
 	})
 }
 

@@ -63,8 +63,8 @@ func (r reservationRow) reservation(timezone string) app.Reservation {
 
 // Reserve creates a reservation and emits reservation.created. Concurrent reservations never occupy
 // more seats than the store has. It returns VALIDATION_FAILED for an unknown customer,
-// OUTSIDE_BOOKING_WINDOW, SLOT_FULL, CONFLICT if another reservation has the externalId, and the errors
-// of [pg.RunOnce].
+// OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, SLOT_FULL, CONFLICT if another reservation has the externalId, and
+// the errors of [pg.RunOnce].
 func (db *DB) Reserve(
 	ctx context.Context, now time.Time, store app.StoreID, in app.NewReservation, once *pg.Once,
 ) (app.Reservation, error) {
@@ -80,9 +80,6 @@ func (db *DB) Reserve(
 		if err != nil {
 			return app.Reservation{}, err
 		}
-		if err := settings.CheckBookingWindow(now, in.StartAt.Time); err != nil {
-			return app.Reservation{}, err
-		}
 		if in.Minutes == 0 {
 			in.Minutes = settings.ReservationMinutes
 		}
@@ -92,6 +89,16 @@ func (db *DB) Reserve(
 			CustomerPhone: customer.Phone, PartySize: in.PartySize, StartAt: in.StartAt.Time,
 			EndAt: in.StartAt.Add(time.Duration(in.Minutes) * time.Minute), Notes: in.Notes, TableLabel: in.TableLabel,
 			ExternalID: in.ExternalID, Metadata: pg.Metadata(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
+		}
+		booking, err := settings.Booking(now, in.By.Realm)
+		if err != nil {
+			return app.Reservation{}, err
+		}
+		if err := booking.CheckStart(row.StartAt); err != nil {
+			return app.Reservation{}, err
+		}
+		if err := booking.CheckOpen(row.StartAt, row.EndAt); err != nil {
+			return app.Reservation{}, err
 		}
 		if err := checkSeats(ctx, tx, row, settings.Seats); err != nil {
 			return app.Reservation{}, err
@@ -137,24 +144,18 @@ func checkSeats(ctx context.Context, tx bun.Tx, row reservationRow, seats int) e
 	return nil
 }
 
-// seatedDuring selects the other reservations that occupy seats during reservation r.
-func seatedDuring(tx bun.Tx, rows *[]reservationRow, r reservationRow) *bun.SelectQuery {
-	return tx.NewSelect().Model(rows).Column("start_at", "end_at", "party_size").
+// seatedDuring selects the parties of the other reservations that occupy seats during reservation r.
+func seatedDuring(tx bun.Tx, r reservationRow) *bun.SelectQuery {
+	return tx.NewSelect().TableExpr("reservations AS r").
+		ColumnExpr(`r.start_at AS "start", r.end_at AS "end", r.party_size`).
 		Where("r.store_id = ? AND r.id <> ? AND r.status IN ('PENDING', 'CONFIRMED')", r.StoreID, r.ID).
 		Where(overlapping, r.StartAt, app.MaxReservationMinutes, r.EndAt, r.StartAt)
 }
 
 // seatedParties returns the parties that occupy seats during reservation r.
 func seatedParties(ctx context.Context, tx bun.Tx, r reservationRow) ([]app.Seated, error) {
-	var rows []reservationRow
-	if err := seatedDuring(tx, &rows, r).Scan(ctx); err != nil {
-		return nil, err
-	}
-	parties := make([]app.Seated, len(rows))
-	for i, row := range rows {
-		parties[i] = app.Seated{Start: row.StartAt, End: row.EndAt, PartySize: row.PartySize}
-	}
-	return parties, nil
+	var parties []app.Seated
+	return parties, seatedDuring(tx, r).Scan(ctx, &parties)
 }
 
 // overlapping is the condition that reservation r overlaps a period. The index on start_at limits the

@@ -2,6 +2,7 @@ package ordering
 
 import (
 	"context"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -35,4 +36,36 @@ func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (a
 		return nil
 	})
 	return day, err
+}
+
+// Slots returns the times of a day that a caller can reserve at now, none outside of the booking window.
+func (db *DB) Slots(
+	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, q app.SlotQuery,
+) ([]app.Slot, error) {
+	slots := []app.Slot{}
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		settings, err := identity.SettingsOf(ctx, tx, store)
+		if err != nil {
+			return err
+		}
+		booking, err := settings.Booking(app.At(now).Time, by.Realm)
+		if err != nil {
+			return err
+		}
+		from, to, ok, err := booking.Day(q.Date)
+		if err != nil || !ok || q.PartySize > settings.Seats {
+			return err
+		}
+		if q.Minutes == 0 {
+			q.Minutes = settings.ReservationMinutes
+		}
+		stay := time.Duration(q.Minutes) * time.Minute
+		others, err := seatedParties(ctx, tx, reservationRow{StoreID: store, StartAt: from, EndAt: to.Add(stay)})
+		if err != nil {
+			return err
+		}
+		slots = booking.Slots(from, to, stay, q.PartySize, settings.Seats, others)
+		return nil
+	})
+	return slots, err
 }

@@ -2017,11 +2017,14 @@ func (c *Client) AllReservations(
 
 // CreateReservation sends POST /reservations: create a reservation.
 //
+// An API key reserves within the opening hours for DINE_IN, and not before the lead time has passed. Users are
+// exempt from both, and can register guests who came up to 15 minutes ago. Ask for the slots of a day first.
+//
 // For every member of the store and API keys with the scope write:reservations.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, IDEMPOTENCY_KEY_IN_USE, SLOT_FULL, CONFLICT,
-// IDEMPOTENCY_KEY_REUSED, OUTSIDE_BOOKING_WINDOW, RATE_LIMITED.
+// IDEMPOTENCY_KEY_REUSED, OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, RATE_LIMITED.
 func (c *Client) CreateReservation(
 	ctx context.Context, body CreateReservationRequest, options ...CallOption,
 ) (*Reservation, error) {
@@ -2045,6 +2048,34 @@ type GetSeatsParams struct {
 func (c *Client) GetSeats(ctx context.Context, params GetSeatsParams, options ...CallOption) (*SeatsOfDay, error) {
 	return fetch[SeatsOfDay](ctx, c, call{
 		method: "GET", path: "/reservations/seats", params: params, safe: true,
+	}, options)
+}
+
+// ListReservationSlotsParams are parameters of [Client.ListReservationSlots]. Zero values are omitted.
+type ListReservationSlotsParams struct {
+	// A day in the store's time zone.
+	Date string `query:"date"`
+	// The number of guests.
+	PartySize int `query:"partySize"`
+	// The duration in minutes. Default: the store's reservationMinutes.
+	DurationMinutes int `query:"durationMinutes"`
+}
+
+// ListReservationSlots sends GET /reservations/slots: list the times of a day that can be reserved.
+//
+// Every 15 minutes of the day in the store's time zone at which the party finds seats for the whole duration,
+// within the opening hours for DINE_IN and the booking window of the caller. Outside of the booking window, the
+// list is empty.
+//
+// For every member of the store and API keys with the scope read:reservations.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, RATE_LIMITED.
+func (c *Client) ListReservationSlots(
+	ctx context.Context, params ListReservationSlotsParams, options ...CallOption,
+) (*List[ReservationSlot, TotalMeta], error) {
+	return list[ReservationSlot, TotalMeta](ctx, c, call{
+		method: "GET", path: "/reservations/slots", params: params, safe: true,
 	}, options)
 }
 
@@ -2078,14 +2109,14 @@ func (c *Client) GetReservation(ctx context.Context, id string, options ...CallO
 
 // UpdateReservation sends PATCH /reservations/{id}: update a reservation.
 //
-// Changes a reservation that is PENDING or CONFIRMED. No event is emitted. A change that needs no additional seats
-// succeeds even if the store has too few seats.
+// Changes a reservation that is PENDING or CONFIRMED. No event is emitted. A new time follows the rules of a new
+// reservation. A change that needs no additional seats succeeds even if the store has too few seats.
 //
 // For every member of the store and API keys with the scope write:reservations.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, NOT_FOUND, INVALID_TRANSITION, SLOT_FULL, CONFLICT,
-// VERSION_MISMATCH, OUTSIDE_BOOKING_WINDOW, RATE_LIMITED.
+// VERSION_MISMATCH, OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, RATE_LIMITED.
 func (c *Client) UpdateReservation(
 	ctx context.Context, id string, body ChangeReservationRequest, options ...CallOption,
 ) (*Reservation, error) {
@@ -2096,7 +2127,8 @@ func (c *Client) UpdateReservation(
 
 // UpdateReservationStatus sends PATCH /reservations/{id}/status: change a reservation's status.
 //
-// Confirms, cancels or completes the reservation, or marks it as a no-show.
+// Confirms, cancels or completes the reservation, or marks it as a no-show. The last two are possible from its
+// start.
 //
 // For every member of the store and API keys with the scope write:reservations.
 //

@@ -3272,6 +3272,14 @@ type ReservationData struct {
 	Version int64 `json:"version"`
 }
 
+// ReservationSlot is a time at which a reservation can begin.
+type ReservationSlot struct {
+	// The number of seats that are free during the whole reservation, before it is made.
+	SeatsLeft int `json:"seatsLeft"`
+	// The beginning of the reservation.
+	StartAt time.Time `json:"startAt"`
+}
+
 // ReservationStatus is the status of a reservation.
 type ReservationStatus string
 

@@ -2719,7 +2719,9 @@ export interface paths {
         put?: never;
         /**
          * Create a reservation
-         * @description For every member of the store and API keys with the scope write:reservations.
+         * @description An API key reserves within the opening hours for DINE_IN, and not before the lead time has passed. Users are exempt from both, and can register guests who came up to 15 minutes ago. Ask for the slots of a day first.
+         *
+         *     For every member of the store and API keys with the scope write:reservations.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -2733,6 +2735,7 @@ export interface paths {
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
          *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createReservation"];
@@ -2789,7 +2792,7 @@ export interface paths {
         head?: never;
         /**
          * Update a reservation
-         * @description Changes a reservation that is PENDING or CONFIRMED. No event is emitted. A change that needs no additional seats succeeds even if the store has too few seats.
+         * @description Changes a reservation that is PENDING or CONFIRMED. No event is emitted. A new time follows the rules of a new reservation. A change that needs no additional seats succeeds even if the store has too few seats.
          *
          *     For every member of the store and API keys with the scope write:reservations.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -2806,6 +2809,7 @@ export interface paths {
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
          *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         patch: operations["updateReservation"];
@@ -2826,7 +2830,7 @@ export interface paths {
         head?: never;
         /**
          * Change a reservation's status
-         * @description Confirms, cancels or completes the reservation, or marks it as a no-show.
+         * @description Confirms, cancels or completes the reservation, or marks it as a no-show. The last two are possible from its start.
          *
          *     For every member of the store and API keys with the scope write:reservations.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -2866,6 +2870,37 @@ export interface paths {
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["getSeats"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/reservations/slots": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List the times of a day that can be reserved
+         * @description Every 15 minutes of the day in the store's time zone at which the party finds seats for the whole duration, within the opening hours for DINE_IN and the booking window of the caller. Outside of the booking window, the list is empty.
+         *
+         *     For every member of the store and API keys with the scope read:reservations.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listReservationSlots"];
         put?: never;
         post?: never;
         delete?: never;
@@ -9801,6 +9836,27 @@ export interface components {
              */
             success: true;
         };
+        /** @description A time at which a reservation can begin. */
+        ReservationSlot: {
+            /** @description The number of seats that are free during the whole reservation, before it is made. */
+            seatsLeft: number;
+            /**
+             * Format: date-time
+             * @description The beginning of the reservation.
+             */
+            startAt: string;
+        };
+        ReservationSlotListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["ReservationSlot"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["TotalMeta"];
+            /**
+             * @description Always true.
+             * @constant
+             */
+            success: true;
+        };
         /**
          * @description The status of a reservation.
          * @enum {string}
@@ -14997,6 +15053,44 @@ export interface operations {
                 };
                 content: {
                     "application/json": components["schemas"]["SeatsOfDayResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listReservationSlots: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description A day in the store's time zone. */
+                date?: string;
+                /** @description The number of guests. */
+                partySize?: number;
+                /** @description The duration in minutes. Default: the store's reservationMinutes. */
+                durationMinutes?: number;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ReservationSlotListResponse"];
                 };
             };
             400: components["responses"]["BadRequest"];
