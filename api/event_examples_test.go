@@ -144,8 +144,7 @@ func exampleOrder() app.Order {
 // moveExample returns the order in a status, paid or not.
 func moveExample(o app.Order, status app.OrderStatus, version int64, at time.Time, paid int64) app.Order {
 	o.Status, o.Version, o.UpdatedAt = status, version, app.At(at)
-	o.PaidMinor, o.PaymentStatus = paid, app.PaymentStatusOf(o.TotalMinor, paid, 0)
-	return o
+	return o.Balanced(app.Balance{PaidMinor: paid})
 }
 
 func exampleProductRow() app.Product {

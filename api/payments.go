@@ -22,6 +22,7 @@ type recordPaymentIn struct {
 	TransactionID string            `json:"transactionId" validate:"required,notblank,providerid"`
 	Status        app.PaymentResult `json:"status" validate:"required,enum"`
 	AmountMinor   int64             `json:"amountMinor" validate:"required,paidamount"`
+	TipMinor      int64             `json:"tipMinor" validate:"amount"`
 	Currency      app.Currency      `json:"currency" validate:"required,currency"`
 	PaymentMethod string            `json:"paymentMethod" validate:"required,notblank,max=50"`
 	CardLast4     string            `json:"cardLast4" validate:"omitempty,last4"`
@@ -29,12 +30,21 @@ type recordPaymentIn struct {
 }
 
 func (in recordPaymentIn) check() []app.Detail {
+	faults := checkTip(in.AmountMinor, in.TipMinor)
 	failed, hasCode := in.Status == app.PaymentFailed, strings.TrimSpace(in.ErrorCode) != ""
 	switch {
 	case failed && !hasCode:
-		return []app.Detail{{Path: "errorCode", Message: "is required for FAILED"}}
+		faults = append(faults, app.Detail{Path: "errorCode", Message: "is required for FAILED"})
 	case !failed && in.ErrorCode != "":
-		return []app.Detail{{Path: "errorCode", Message: "is only allowed for FAILED"}}
+		faults = append(faults, app.Detail{Path: "errorCode", Message: "is only allowed for FAILED"})
+	}
+	return faults
+}
+
+// checkTip checks that the tip is part of the amount.
+func checkTip(amount, tip int64) []app.Detail {
+	if tip > amount && amount > 0 {
+		return []app.Detail{{Path: "tipMinor", Message: "must not exceed amountMinor"}}
 	}
 	return nil
 }
@@ -42,7 +52,7 @@ func (in recordPaymentIn) check() []app.Detail {
 func (s *Server) recordPayment(ctx context.Context, c *call, in recordPaymentIn) (app.Payment, error) {
 	payment := app.NewPayment{
 		Provider: strings.ToUpper(in.Provider), TransactionID: in.TransactionID, Status: in.Status,
-		AmountMinor: in.AmountMinor, Currency: in.Currency, PaymentMethod: in.PaymentMethod,
+		AmountMinor: in.AmountMinor, TipMinor: in.TipMinor, Currency: in.Currency, PaymentMethod: in.PaymentMethod,
 		CardLast4: in.CardLast4, ErrorCode: in.ErrorCode,
 	}
 	return s.db.RecordPayment(ctx, c.now, c.principal.StoreID, in.ID, payment, c.once)
@@ -68,11 +78,16 @@ func (s *Server) payments(ctx context.Context, c *call, in paymentsIn) (list[app
 type refundPaymentIn struct {
 	ID               app.PaymentID `path:"id"`
 	AmountMinor      int64         `json:"amountMinor" validate:"required,paidamount"`
+	TipMinor         int64         `json:"tipMinor" validate:"amount"`
 	Reason           string        `json:"reason" validate:"required,notblank,reason"`
 	ProviderRefundID string        `json:"providerRefundId" validate:"required,notblank,providerid"`
 }
 
+func (in refundPaymentIn) check() []app.Detail { return checkTip(in.AmountMinor, in.TipMinor) }
+
 func (s *Server) refundPayment(ctx context.Context, c *call, in refundPaymentIn) (app.Refund, error) {
-	refund := app.NewRefund{AmountMinor: in.AmountMinor, Reason: in.Reason, ProviderRefundID: in.ProviderRefundID}
+	refund := app.NewRefund{
+		AmountMinor: in.AmountMinor, TipMinor: in.TipMinor, Reason: in.Reason, ProviderRefundID: in.ProviderRefundID,
+	}
 	return s.db.RefundPayment(ctx, c.now, c.principal.StoreID, in.ID, refund, c.actor(), c.once)
 }

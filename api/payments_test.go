@@ -69,7 +69,8 @@ func TestPayAndRefund(t *testing.T) {
 		ID: payment.ID, StoreID: s.id, OrderNumber: "1", Order: app.PaidOrder{ID: s.order.ID, Number: "1"},
 		Provider: "STRIPE", TransactionID: "pi_1",
 		Status: app.PaymentSucceeded, AmountMinor: 950,
-		Currency: "EUR", PaymentMethod: "card", CardLast4: "4242", Refunds: []app.Refund{}, CreatedAt: app.At(w.now),
+		Currency: "EUR", PaymentMethod: "card", CardLast4: "4242", Refunds: []app.Refund{},
+		BusinessDate: "2026-03-14", CreatedAt: app.At(w.now),
 	}
 	if diff := cmp.Diff(want, payment); diff != "" {
 		t.Error("payment (-want +got):", diff)
@@ -271,7 +272,8 @@ func TestBadPayments(t *testing.T) {
 		"an unknown member":        {object{"cvc": "123"}, "cvc"},
 	} {
 		w.run(name, func(t *testing.T) {
-			w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), c.change)).refused(app.CodeValidationFailed, c.paths)
+			w.do("POST", path, w.tokens["STAFF"], altered(paymentBody(), c.change)).
+				refused(app.CodeValidationFailed, c.paths)
 		})
 	}
 	for _, name := range []string{"provider", "transactionId", "status", "amountMinor", "currency", "paymentMethod"} {
@@ -313,7 +315,9 @@ func TestBadPayments(t *testing.T) {
 	if n := w.text("SELECT count(*)::text FROM payments WHERE store_id = $1", s.id); n != "2" {
 		t.Errorf("got %s payments, want 2", n)
 	}
-	for _, reason := range []string{strings.Repeat("字", 500), "🧀 <b>&amp;", "بارد", "'; DROP TABLE refunds; --"} {
+	for _, reason := range []string{
+		strings.Repeat("字", 500), "🧀 <b>&amp;", "بارد", "'; DROP TABLE refunds; --",
+	} {
 		var refund app.Refund
 		w.now = w.now.Add(time.Second)
 		w.do("POST", refunds, w.tokens["MANAGER"],

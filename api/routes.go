@@ -252,6 +252,8 @@ func routes() []route {
 
 		{Method: get, Path: "/payments", Realms: tenant, Permission: app.ListPayments, Status: 200,
 			Handler: listPayments},
+		{Method: get, Path: "/payments/summary", Realms: tenant, Permission: app.SumPayments, Load: heavy,
+			Status: 200, Handler: summarizePayments},
 		{Method: post, Path: "/payments/{id}/refunds", Realms: tenant, Permission: app.RefundPayments, Idempotent: true,
 			Status: 201, Handler: recordRefund},
 

@@ -59,7 +59,7 @@ func (o Order) Moved(change OrderStatusChange, now Time) (Order, error) {
 	}
 	from := o.Status
 	o.PreviousStatus, o.Status, o.CancellationReason = &from, change.To, change.Reason
-	return o, nil
+	return o.Balanced(o.Balance()), nil
 }
 
 // OrderStatusUpdated is the data of order.status_updated. The order contains the previous status.

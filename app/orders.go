@@ -54,8 +54,11 @@ type Order struct {
 	TaxIncluded        bool             `json:"taxIncluded"`
 	Currency           Currency         `json:"currency"`
 	PaymentStatus      PaymentStatus    `json:"paymentStatus"`
-	PaidMinor          int64            `json:"paidMinor"`
-	RefundedMinor      int64            `json:"refundedMinor"`
+	PaidMinor          int64            `json:"paidMinor"`        // without tips
+	RefundedMinor      int64            `json:"refundedMinor"`    // without tips
+	CompensatedMinor   int64            `json:"-"`                // see [Balance]
+	OutstandingMinor   int64            `json:"outstandingMinor"` // to collect from the guest
+	RefundableMinor    int64            `json:"refundableMinor"`  // to return to the guest
 	Note               string           `json:"note,omitempty"`
 	TableLabel         string           `json:"tableLabel,omitempty"` // only for DINE_IN
 	DeliveryAddress    *DeliveryAddress `json:"deliveryAddress,omitempty"`
@@ -174,6 +177,6 @@ type OrderFilter struct {
 	DueBy           *Time // to be prepared at this time or before, or as soon as possible
 	DueAfter        *Time // to be prepared after this time
 	ExternalID      string
-	NeedsRefund     *bool  // cancelled orders with a payment that is not fully refunded
+	NeedsRefund     *bool  // orders whose RefundableMinor is above zero
 	Query           string // order number, or prefix of the customer's name, last name, email or phone; in any case
 }

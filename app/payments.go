@@ -19,14 +19,18 @@ type Payment struct {
 	Provider      string        `json:"provider"` // upper case
 	TransactionID string        `json:"transactionId"`
 	Status        PaymentResult `json:"status"`
-	AmountMinor   int64         `json:"amountMinor"`
-	Currency      Currency      `json:"currency"` // currency of the order
+	AmountMinor   int64         `json:"amountMinor"` // with the tip
+	TipMinor      int64         `json:"tipMinor"`    // part of amountMinor that does not count toward the order
+	Currency      Currency      `json:"currency"`    // currency of the order
 	PaymentMethod string        `json:"paymentMethod"`
 	CardLast4     string        `json:"cardLast4,omitempty"`
 	ErrorCode     string        `json:"errorCode,omitempty"` // provider's error code; only for FAILED
-	RefundedMinor int64         `json:"refundedMinor"`
-	Refunds       []Refund      `json:"refunds"` // oldest first
-	CreatedAt     Time          `json:"createdAt"`
+	RefundedMinor int64         `json:"refundedMinor"`       // without tips
+	RefundedTip   int64         `json:"refundedTipMinor"`    // returned part of the tip
+	Refunds       []Refund      `json:"refunds"`             // oldest first
+	// business day on which the payment counts, YYYY-MM-DD in the store's time zone
+	BusinessDate string `json:"businessDate"`
+	CreatedAt    Time   `json:"createdAt"`
 }
 
 // PaidOrder identifies the order of a payment.
@@ -45,12 +49,20 @@ type PaymentFilter struct {
 	To          *Time  // recorded before this time
 }
 
-// LeftMinor returns the refundable amount of the payment in minor units.
+// LeftMinor returns the refundable amount of the payment without its tip, in minor units.
 func (p Payment) LeftMinor() int64 {
 	if p.Status != PaymentSucceeded {
 		return 0
 	}
-	return p.AmountMinor - p.RefundedMinor
+	return p.AmountMinor - p.TipMinor - p.RefundedMinor
+}
+
+// LeftTipMinor returns the refundable amount of the payment's tip in minor units.
+func (p Payment) LeftTipMinor() int64 {
+	if p.Status != PaymentSucceeded {
+		return 0
+	}
+	return p.TipMinor - p.RefundedTip
 }
 
 // NewPayment is the input for recording a payment. Provider is in upper case. CardLast4 and ErrorCode are optional.
@@ -59,6 +71,7 @@ type NewPayment struct {
 	TransactionID string
 	Status        PaymentResult
 	AmountMinor   int64
+	TipMinor      int64 // at most AmountMinor
 	Currency      Currency
 	PaymentMethod string
 	CardLast4     string
@@ -69,7 +82,8 @@ type NewPayment struct {
 func (p Payment) Recorded() NewPayment {
 	return NewPayment{
 		Provider: p.Provider, TransactionID: p.TransactionID, Status: p.Status, AmountMinor: p.AmountMinor,
-		Currency: p.Currency, PaymentMethod: p.PaymentMethod, CardLast4: p.CardLast4, ErrorCode: p.ErrorCode,
+		TipMinor: p.TipMinor, Currency: p.Currency, PaymentMethod: p.PaymentMethod, CardLast4: p.CardLast4,
+		ErrorCode: p.ErrorCode,
 	}
 }
 
@@ -77,8 +91,9 @@ func (p Payment) Recorded() NewPayment {
 type Refund struct {
 	ID               RefundID  `json:"id"`
 	PaymentID        PaymentID `json:"paymentId"`
-	AmountMinor      int64     `json:"amountMinor"`
-	Currency         Currency  `json:"currency"` // currency of the payment
+	AmountMinor      int64     `json:"amountMinor"` // with the tip
+	TipMinor         int64     `json:"tipMinor"`    // part of amountMinor that returns tip
+	Currency         Currency  `json:"currency"`    // currency of the payment
 	Reason           string    `json:"reason"`
 	ProviderRefundID string    `json:"providerRefundId"`
 	// business day on which the refund counts, YYYY-MM-DD in the store's time zone
@@ -89,13 +104,16 @@ type Refund struct {
 // NewRefund is the input for recording a refund.
 type NewRefund struct {
 	AmountMinor      int64
+	TipMinor         int64 // part of AmountMinor that returns tip
 	Reason           string
 	ProviderRefundID string
 }
 
 // Recorded returns the input with which the refund was recorded. It is used to detect identical repeats.
 func (r Refund) Recorded() NewRefund {
-	return NewRefund{AmountMinor: r.AmountMinor, Reason: r.Reason, ProviderRefundID: r.ProviderRefundID}
+	return NewRefund{
+		AmountMinor: r.AmountMinor, TipMinor: r.TipMinor, Reason: r.Reason, ProviderRefundID: r.ProviderRefundID,
+	}
 }
 
 // PaymentSucceededData is the data of payment.succeeded.
@@ -122,7 +140,7 @@ type PaymentFailedData struct {
 	Order         PaidOrder `json:"order"`
 }
 
-// RefundType is FULL if a refund leaves no refundable amount, otherwise PARTIAL.
+// RefundType is FULL if a refund leaves nothing of the payment and its tip, otherwise PARTIAL.
 type RefundType string
 
 const (
@@ -137,7 +155,7 @@ type PaymentRefundedData struct {
 	Currency           Currency   `json:"currency"`
 	Reason             string     `json:"reason"`
 	Type               RefundType `json:"type"`
-	TotalRefundedMinor int64      `json:"totalRefundedMinor"` // of the payment, including this refund
+	TotalRefundedMinor int64      `json:"totalRefundedMinor"` // of the payment, with this refund and tips
 	Provider           string     `json:"provider"`
 	TransactionID      string     `json:"transactionId"`
 	PaymentID          PaymentID  `json:"paymentId"`
@@ -161,48 +179,35 @@ func (p Payment) Event() (EventType, any) {
 }
 
 // Refunded returns the payment after a further refund, and the data of its payment.refunded event. It returns
-// REFUND_EXCEEDS_PAYMENT if the refund exceeds the refundable amount.
+// REFUND_EXCEEDS_PAYMENT if the refund exceeds what is left of the payment or of its tip. A refund returns only as much
+// tip as it names.
 func (p Payment) Refunded(refund Refund) (Payment, PaymentRefundedData, error) {
-	if left := p.LeftMinor(); refund.AmountMinor > left {
-		e := Errorf(CodeRefundExceedsPayment, "amountMinor exceeds the refundable amount of %d", left)
-		e.Details = []Detail{{Path: "amountMinor", Message: fmt.Sprintf("exceeds the refundable amount of %d", left)}}
-		return p, PaymentRefundedData{}, e
+	if left := p.LeftTipMinor(); refund.TipMinor > left {
+		return p, PaymentRefundedData{}, exceedsPayment("tipMinor",
+			fmt.Sprintf("exceeds the refundable tip of %d", left))
 	}
-	p.RefundedMinor += refund.AmountMinor
+	if left := p.LeftMinor() + refund.TipMinor; refund.AmountMinor > left {
+		message := fmt.Sprintf("exceeds the refundable amount of %d", left)
+		if p.LeftTipMinor() > refund.TipMinor {
+			message += "; name tipMinor to return tip"
+		}
+		return p, PaymentRefundedData{}, exceedsPayment("amountMinor", message)
+	}
+	p.RefundedMinor += refund.AmountMinor - refund.TipMinor
+	p.RefundedTip += refund.TipMinor
 	data := PaymentRefundedData{
 		OrderNumber: p.OrderNumber, AmountMinor: refund.AmountMinor, Currency: p.Currency, Reason: refund.Reason,
-		Type: RefundPartial, TotalRefundedMinor: p.RefundedMinor, Provider: p.Provider, TransactionID: p.TransactionID,
-		PaymentID: p.ID, RefundID: refund.ID, Order: p.Order,
+		Type: RefundPartial, TotalRefundedMinor: p.RefundedMinor + p.RefundedTip, Provider: p.Provider,
+		TransactionID: p.TransactionID, PaymentID: p.ID, RefundID: refund.ID, Order: p.Order,
 	}
-	if p.LeftMinor() == 0 {
+	if p.LeftMinor()+p.LeftTipMinor() == 0 {
 		data.Type = RefundFull
 	}
 	return p, data, nil
 }
 
-// PaymentStatus summarizes the payments and refunds of an order.
-type PaymentStatus string
-
-const (
-	PaymentUnpaid            PaymentStatus = "UNPAID"
-	PaymentPartiallyPaid     PaymentStatus = "PARTIALLY_PAID"
-	PaymentPaid              PaymentStatus = "PAID"
-	PaymentPartiallyRefunded PaymentStatus = "PARTIALLY_REFUNDED"
-	PaymentRefunded          PaymentStatus = "REFUNDED"
-)
-
-// PaymentStatusOf returns the payment status of an order from its total and the sums of its payments and refunds, in
-// minor units.
-func PaymentStatusOf(total, paid, refunded int64) PaymentStatus {
-	switch {
-	case refunded > 0 && refunded == paid:
-		return PaymentRefunded
-	case refunded > 0:
-		return PaymentPartiallyRefunded
-	case paid >= total:
-		return PaymentPaid
-	case paid > 0:
-		return PaymentPartiallyPaid
-	}
-	return PaymentUnpaid
+func exceedsPayment(path, message string) *Error {
+	e := Errorf(CodeRefundExceedsPayment, "%s %s", path, message)
+	e.Details = []Detail{{Path: path, Message: message}}
+	return e
 }

@@ -77,6 +77,7 @@ const (
 	CancelOrders       Permission = "Cancel orders"
 	WatchOrders        Permission = "Watch orders"  // GET /orders/stream
 	ListPayments       Permission = "List payments" // of all orders
+	SumPayments        Permission = "Sum payments"  // GET /payments/summary
 	ViewProducts       Permission = "View products"
 	WriteProducts      Permission = "Create/update products"
 	DeleteProducts     Permission = "Delete products"
@@ -142,6 +143,7 @@ var Permissions = map[Permission]Grant{
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
 	WatchOrders:        {Role: RoleStaff, Scope: ScopeReadOrders},
 	ListPayments:       {Role: RoleStaff, Scope: ScopeReadOrders},
+	SumPayments:        {Role: RoleManager, Scope: ScopeReadOrders},
 	ViewOwnTenantLogin: {Role: RoleStaff, Platform: true},
 	EndCustomerLogin:   {Own: true},
 	EndOwnTenantLogin:  {Role: RoleStaff, Platform: true},

@@ -695,6 +695,7 @@ CREATE TABLE orders (
     currency text NOT NULL,
     paid_minor bigint NOT NULL DEFAULT 0,
     refunded_minor bigint NOT NULL DEFAULT 0,
+    compensated_minor bigint NOT NULL DEFAULT 0,
     external_id text NOT NULL DEFAULT ''::text,
     metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     business_date date NOT NULL,
@@ -712,13 +713,14 @@ CREATE TABLE orders (
     CONSTRAINT orders_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT orders_check CHECK (((discount_minor >= 0) AND (discount_minor <= subtotal_minor))),
     CONSTRAINT orders_check1 CHECK (((refunded_minor >= 0) AND (refunded_minor <= paid_minor))),
-    CONSTRAINT orders_check2 CHECK ((total_minor = (((subtotal_minor - discount_minor) + delivery_fee_minor) +
+    CONSTRAINT orders_check2 CHECK (((compensated_minor >= 0) AND (compensated_minor <= refunded_minor))),
+    CONSTRAINT orders_check3 CHECK ((total_minor = (((subtotal_minor - discount_minor) + delivery_fee_minor) +
 CASE
     WHEN tax_included THEN (0)::bigint
     ELSE tax_minor
 END))),
-    CONSTRAINT orders_check3 CHECK (((fulfillment_type = 'DELIVERY'::text) = (delivery_address IS NOT NULL))),
-    CONSTRAINT orders_check4 CHECK (((requested_for IS NULL) = (due_at IS NULL))),
+    CONSTRAINT orders_check4 CHECK (((fulfillment_type = 'DELIVERY'::text) = (delivery_address IS NOT NULL))),
+    CONSTRAINT orders_check5 CHECK (((requested_for IS NULL) = (due_at IS NULL))),
     CONSTRAINT orders_delivery_fee_minor_check CHECK ((delivery_fee_minor >= 0)),
     CONSTRAINT orders_fulfillment_type_check CHECK ((fulfillment_type = ANY (ARRAY['DELIVERY'::text, 'PICKUP'::text,
         'DINE_IN'::text]))),
@@ -745,8 +747,11 @@ CREATE INDEX orders_by_surname ON orders (store_id, search_surname);
 CREATE INDEX orders_by_update ON orders (store_id, updated_at);
 CREATE INDEX orders_due ON orders (store_id, due_at) WHERE (due_at IS NOT NULL);
 CREATE INDEX orders_newest ON orders (store_id, created_at, id);
-CREATE INDEX orders_to_refund ON orders (store_id, created_at, id) WHERE ((status = 'CANCELLED'::text) AND (paid_minor >
-        refunded_minor));
+CREATE INDEX orders_to_refund ON orders (store_id, created_at, id) WHERE ((paid_minor - refunded_minor) >
+CASE status
+    WHEN 'CANCELLED'::text THEN (0)::bigint
+    ELSE total_minor
+END);
 ALTER TABLE orders ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON orders TO comanda_system USING (true);
 CREATE POLICY one_store ON orders TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
@@ -800,11 +805,14 @@ CREATE TABLE payments (
     transaction_id text NOT NULL,
     status text NOT NULL,
     amount_minor bigint NOT NULL,
+    tip_minor bigint NOT NULL DEFAULT 0,
     currency text NOT NULL,
     payment_method text NOT NULL,
     card_last4 text NOT NULL,
     error_code text NOT NULL,
     refunded_minor bigint NOT NULL DEFAULT 0,
+    refunded_tip bigint NOT NULL DEFAULT 0,
+    business_date date NOT NULL,
     created_at timestamp with time zone NOT NULL,
     CONSTRAINT payments_pkey PRIMARY KEY (id),
     CONSTRAINT payments_store_id_provider_transaction_id_key UNIQUE (store_id, provider, transaction_id),
@@ -812,15 +820,23 @@ CREATE TABLE payments (
     CONSTRAINT payments_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT payments_amount_minor_check CHECK (((amount_minor >= 1) AND (amount_minor <=
         '9007199254740991'::bigint))),
-    CONSTRAINT payments_check CHECK (((status = 'FAILED'::text) = (error_code <> ''::text))),
-    CONSTRAINT payments_check1 CHECK (((refunded_minor >= 0) AND (refunded_minor <=
+    CONSTRAINT payments_check CHECK (((tip_minor >= 0) AND (tip_minor <= amount_minor))),
+    CONSTRAINT payments_check1 CHECK (((status = 'FAILED'::text) = (error_code <> ''::text))),
+    CONSTRAINT payments_check2 CHECK (((refunded_minor >= 0) AND (refunded_minor <=
 CASE status
-    WHEN 'SUCCEEDED'::text THEN amount_minor
+    WHEN 'SUCCEEDED'::text THEN (amount_minor - tip_minor)
+    ELSE (0)::bigint
+END))),
+    CONSTRAINT payments_check3 CHECK (((refunded_tip >= 0) AND (refunded_tip <=
+CASE status
+    WHEN 'SUCCEEDED'::text THEN tip_minor
     ELSE (0)::bigint
 END))),
     CONSTRAINT payments_provider_check CHECK ((provider = upper(provider))),
     CONSTRAINT payments_status_check CHECK ((status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text])))
 );
+CREATE INDEX payments_by_day ON payments (store_id, business_date) INCLUDE (provider, payment_method, currency,
+        amount_minor, tip_minor) WHERE (status = 'SUCCEEDED'::text);
 CREATE INDEX payments_by_provider ON payments (store_id, provider, created_at, id);
 CREATE INDEX payments_by_status ON payments (store_id, status, created_at, id);
 CREATE INDEX payments_newest ON payments (store_id, created_at, id);
@@ -947,6 +963,7 @@ CREATE TABLE refunds (
     payment_id text NOT NULL,
     order_id text NOT NULL,
     amount_minor bigint NOT NULL,
+    tip_minor bigint NOT NULL DEFAULT 0,
     currency text NOT NULL,
     reason text NOT NULL,
     provider_refund_id text NOT NULL,
@@ -957,9 +974,11 @@ CREATE TABLE refunds (
     CONSTRAINT refunds_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
     CONSTRAINT refunds_payment_id_fkey FOREIGN KEY (payment_id) REFERENCES payments(id),
     CONSTRAINT refunds_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
-    CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0))
+    CONSTRAINT refunds_amount_minor_check CHECK ((amount_minor > 0)),
+    CONSTRAINT refunds_check CHECK (((tip_minor >= 0) AND (tip_minor <= amount_minor)))
 );
-CREATE INDEX refunds_by_day ON refunds (store_id, business_date) INCLUDE (currency, amount_minor, created_at);
+CREATE INDEX refunds_by_day ON refunds (store_id, business_date) INCLUDE (payment_id, currency, amount_minor, tip_minor,
+        created_at);
 CREATE INDEX refunds_of_order ON refunds (store_id, order_id);
 CREATE INDEX refunds_of_payment ON refunds (store_id, payment_id, created_at, id);
 ALTER TABLE refunds ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

@@ -64,8 +64,10 @@ func loadOrderMail(ctx context.Context, tx bun.Tx, store app.StoreID, row mailRo
 
 // refundsDue returns the succeeded payments of an order that are not fully refunded, oldest first.
 func refundsDue(ctx context.Context, tx bun.Tx, store app.StoreID, order app.OrderID) ([]app.OrderRefund, error) {
-	rows, err := tx.Tx.QueryContext(ctx, `SELECT provider, transaction_id, amount_minor - refunded_minor, currency
-		FROM payments WHERE store_id = $1 AND order_id = $2 AND status = 'SUCCEEDED' AND amount_minor > refunded_minor
+	rows, err := tx.Tx.QueryContext(ctx, `
+		SELECT provider, transaction_id, amount_minor - refunded_minor - refunded_tip, currency
+		FROM payments WHERE store_id = $1 AND order_id = $2 AND status = 'SUCCEEDED'
+			AND amount_minor > refunded_minor + refunded_tip
 		ORDER BY created_at, id`, store, order)
 	if err != nil {
 		return nil, err

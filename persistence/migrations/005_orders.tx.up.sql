@@ -41,6 +41,8 @@ CREATE TABLE orders (
     currency            text NOT NULL,
     paid_minor          bigint NOT NULL DEFAULT 0 CHECK (paid_minor >= 0),
     refunded_minor      bigint NOT NULL DEFAULT 0 CHECK (refunded_minor BETWEEN 0 AND paid_minor),
+    -- part of the refunds that lowered the amount due, decided at each refund
+    compensated_minor   bigint NOT NULL DEFAULT 0 CHECK (compensated_minor BETWEEN 0 AND refunded_minor),
     external_id         text NOT NULL DEFAULT '',    -- reference of an integration to its own data
     metadata            jsonb NOT NULL DEFAULT '{}', -- strings by key
     business_date       date NOT NULL,
@@ -72,8 +74,8 @@ CREATE INDEX orders_by_status ON orders (store_id, status, created_at, id);
 CREATE INDEX orders_by_fulfillment ON orders (store_id, fulfillment_type, created_at, id);
 CREATE INDEX orders_by_source ON orders (store_id, source, created_at, id);
 CREATE INDEX orders_by_business_date ON orders (store_id, business_date, created_at, id);
-CREATE INDEX orders_to_refund ON orders (store_id, created_at, id) WHERE status = 'CANCELLED'
-    AND paid_minor > refunded_minor;
+CREATE INDEX orders_to_refund ON orders (store_id, created_at, id)
+    WHERE paid_minor - refunded_minor > CASE status WHEN 'CANCELLED' THEN 0 ELSE total_minor END;
 CALL fence('orders', 'store_id');
 
 -- Snapshots of the ordered products.
@@ -137,21 +139,27 @@ CREATE TABLE payments (
     provider       text NOT NULL CHECK (provider = upper(provider)),
     transaction_id text NOT NULL,
     status         text NOT NULL CHECK (status IN ('SUCCEEDED', 'FAILED')),
-    amount_minor   bigint NOT NULL CHECK (amount_minor BETWEEN 1 AND 9007199254740991),
+    amount_minor   bigint NOT NULL CHECK (amount_minor BETWEEN 1 AND 9007199254740991), -- with the tip
+    tip_minor      bigint NOT NULL DEFAULT 0 CHECK (tip_minor BETWEEN 0 AND amount_minor),
     currency       text NOT NULL,
     payment_method text NOT NULL,
     card_last4     text NOT NULL,
     error_code     text NOT NULL CHECK ((status = 'FAILED') = (error_code <> '')),
-    refunded_minor bigint NOT NULL DEFAULT 0,
+    refunded_minor bigint NOT NULL DEFAULT 0, -- without tips
+    refunded_tip   bigint NOT NULL DEFAULT 0, -- in minor units
+    business_date  date NOT NULL, -- business day of the payment, not of the order
     created_at     timestamptz NOT NULL,
     UNIQUE (store_id, provider, transaction_id),
-    CHECK (refunded_minor BETWEEN 0 AND CASE status WHEN 'SUCCEEDED' THEN amount_minor ELSE 0 END)
+    CHECK (refunded_minor BETWEEN 0 AND CASE status WHEN 'SUCCEEDED' THEN amount_minor - tip_minor ELSE 0 END),
+    CHECK (refunded_tip BETWEEN 0 AND CASE status WHEN 'SUCCEEDED' THEN tip_minor ELSE 0 END)
 );
 CREATE INDEX payments_of_order ON payments (store_id, order_id, created_at, id);
 -- An index for each filter of the list, in the order of the list.
 CREATE INDEX payments_newest ON payments (store_id, created_at, id);
 CREATE INDEX payments_by_status ON payments (store_id, status, created_at, id);
 CREATE INDEX payments_by_provider ON payments (store_id, provider, created_at, id);
+CREATE INDEX payments_by_day ON payments (store_id, business_date)
+    INCLUDE (provider, payment_method, currency, amount_minor, tip_minor) WHERE status = 'SUCCEEDED';
 CALL fence('payments', 'store_id');
 
 CREATE TABLE refunds (
@@ -159,7 +167,8 @@ CREATE TABLE refunds (
     store_id           text NOT NULL REFERENCES stores,
     payment_id         text NOT NULL REFERENCES payments,
     order_id           text NOT NULL REFERENCES orders,
-    amount_minor       bigint NOT NULL CHECK (amount_minor > 0),
+    amount_minor       bigint NOT NULL CHECK (amount_minor > 0), -- with the tip
+    tip_minor          bigint NOT NULL DEFAULT 0 CHECK (tip_minor BETWEEN 0 AND amount_minor),
     currency           text NOT NULL,
     reason             text NOT NULL,
     provider_refund_id text NOT NULL,
@@ -169,7 +178,8 @@ CREATE TABLE refunds (
 );
 CREATE INDEX refunds_of_payment ON refunds (store_id, payment_id, created_at, id);
 CREATE INDEX refunds_of_order ON refunds (store_id, order_id);
-CREATE INDEX refunds_by_day ON refunds (store_id, business_date) INCLUDE (currency, amount_minor, created_at);
+CREATE INDEX refunds_by_day ON refunds (store_id, business_date)
+    INCLUDE (payment_id, currency, amount_minor, tip_minor, created_at);
 CALL fence('refunds', 'store_id');
 
 -- Ledger of loyalty points: the sum of a customer's lines is customers.loyalty_points.

@@ -86,7 +86,7 @@ var soldQuery = strings.NewReplacer(
 			gross_minor, discount_minor, tax_minor, delivery_fee_minor, 0 AS refunded_minor, items_sold
 		FROM sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 		UNION ALL
-		SELECT business_date, date_bin(?3, created_at, 'epoch'), currency, 0, 0, 0, 0, 0, 0, amount_minor, 0
+		SELECT business_date, date_bin(?3, created_at, 'epoch'), currency, 0, 0, 0, 0, 0, 0, amount_minor - tip_minor, 0
 		FROM refunds WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2
 	) o
 	GROUP BY day, at, currency`)

@@ -51,6 +51,11 @@ func (r restaurant) year(t *testing.T, db *persistencetest.Database, orders int)
 			FROM unnest(ARRAY[$2, $3]) WITH ORDINALITY AS x (st, s)
 			JOIN orders o ON o.store_id = st, generate_series(0, o.item_count - 1) p
 			WHERE $1::bigint > 0 AND $4::timestamptz IS NOT NULL`,
+		`INSERT INTO payments (id, store_id, order_id, provider, transaction_id, status, amount_minor, currency,
+			payment_method, card_last4, error_code, business_date, created_at)
+			SELECT 'pay_' || id, store_id, id, 'CASH', id, 'SUCCEEDED', 100, currency, 'cash', '', '', business_date,
+				created_at
+			FROM orders WHERE store_id IN ($2, $3) AND $1::bigint > 0 AND $4::timestamptz IS NOT NULL`,
 	} {
 		_, err := owner.ExecContext(t.Context(), statement, orders, r.Stores[0], r.Stores[1],
 			time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC))
@@ -59,7 +64,8 @@ func (r restaurant) year(t *testing.T, db *persistencetest.Database, orders int)
 	// A concurrent snapshot delays the time from which VACUUM marks the rows as visible to all.
 	for visible := false; !visible; {
 		_, err = owner.ExecContext(t.Context(),
-			"VACUUM ANALYZE orders, customers, products, sales, product_sales, customer_returns, customer_days")
+			`VACUUM ANALYZE orders, customers, products, payments, sales, product_sales, customer_returns,
+				customer_days`)
 		must(t, err)
 		must(t, owner.QueryRowContext(t.Context(), `SELECT bool_and(relallvisible = relpages) FROM pg_class
 			WHERE relnamespace = 'public'::regnamespace AND relname IN ('orders', 'customers')`).Scan(&visible))
@@ -239,6 +245,7 @@ func TestAnalyticsUseIndexes(t *testing.T) {
 	for name, indexes := range map[string][]string{
 		"days": {"sales_pkey", "refunds_by_day"}, "hours": {"sales_pkey", "refunds_by_day"},
 		"products":  {"product_sales_pkey"},
+		"payments":  {"payments_by_day"},
 		"customers": {"sales_pkey", "customer_returns_pkey", "Index Only Scan using customers_by_day"},
 	} {
 		t.Run(name, func(t *testing.T) {

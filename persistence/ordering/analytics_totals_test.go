@@ -103,13 +103,13 @@ func (d trading) trade(random *rand.Rand, steps int) {
 			if random.IntN(3) == 0 {
 				payment, err := d.db.RecordPayment(d.Context(), now, d.store, id, app.NewPayment{
 					Provider: "STRIPE", TransactionID: string(app.NewID[app.PaymentID](now)),
-					Status: app.PaymentSucceeded, AmountMinor: 1000, Currency: order.Currency,
+					Status: app.PaymentSucceeded, AmountMinor: 1000, TipMinor: 100, Currency: order.Currency,
 				}, nil)
 				if d.expect(err, app.CodeValidationFailed); err == nil {
 					_, err = d.db.RefundPayment(d.Context(), now.AddDate(0, 0, 1), d.store, payment.ID,
-						app.NewRefund{AmountMinor: 1 + random.Int64N(1000), Reason: "cold", ProviderRefundID: "re"},
-						app.Actor{}, nil)
-					d.expect(err)
+						app.NewRefund{AmountMinor: 100 + random.Int64N(900), TipMinor: random.Int64N(101),
+							Reason: "cold", ProviderRefundID: "re"}, app.Actor{}, nil)
+					d.expect(err, app.CodeRefundExceedsPayment)
 				}
 				continue
 			}
@@ -197,7 +197,8 @@ func (d trading) compare(db *persistencetest.Database) {
 						o.delivery_fee_minor AS fee, 0 AS refunded,
 						(SELECT sum(i.quantity) FROM order_items i WHERE i.order_id = o.id) AS items FROM orders o
 						WHERE o.store_id = ?0
-					UNION ALL SELECT business_date, created_at, currency, 0, 0, 0, 0, 0, 0, amount_minor, 0 FROM refunds
+					UNION ALL SELECT business_date, created_at, currency, 0, 0, 0, 0, 0, 0, amount_minor - tip_minor, 0
+					FROM refunds
 					WHERE store_id = ?0) x, LATERAL (SELECT `+moment+` AS moment) m
 				WHERE day BETWEEN ?1 AND ?2 GROUP BY day, moment, currency`, p)
 			d.same(fmt.Sprintf("%v, hours %v", days, zone), want, got)

@@ -66,10 +66,10 @@ func TestErasureUsesIndexes(t *testing.T) {
 		`INSERT INTO order_history (order_id, store_id, version, to_status, reason, actor_realm, actor_id, event_id, at)
 			SELECT id, store_id, 1, 'RECEIVED', '', 'tenant', '', '', $2 FROM orders WHERE $1 <> ''`,
 		`INSERT INTO payments (id, store_id, order_id, provider, transaction_id, status, amount_minor, currency,
-				payment_method, card_last4, error_code, refunded_minor, created_at)
+				payment_method, card_last4, error_code, refunded_minor, business_date, created_at)
 			SELECT 'pay_' || number, store_id, id, 'STRIPE', id, 'SUCCEEDED', 100, 'EUR', '', '', '', 100,
-				$2 FROM orders
-			WHERE $1 <> ''`,
+				business_date, $2
+			FROM orders WHERE $1 <> ''`,
 		`INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor, currency, reason, provider_refund_id,
 				business_date, created_at)
 			SELECT 'ref_' || number, store_id, 'pay_' || number, id, 100, 'EUR', '', id, business_date, $2 FROM orders

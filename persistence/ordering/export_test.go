@@ -61,6 +61,9 @@ func (db *DB) ExplainAnalytics(ctx context.Context, store app.StoreID, period ap
 		"products": func(tx bun.Tx) string {
 			return tx.NewRaw(productSalesQuery, store, day(period.From), day(period.To), "", 0, "", 21).String()
 		},
+		"payments": func(tx bun.Tx) string {
+			return tx.NewRaw(paymentSumsQuery, store, day(period.From), day(period.To), app.MaxPaymentSums+1).String()
+		},
 		"customers": func(tx bun.Tx) string {
 			return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To)).String()
 		},

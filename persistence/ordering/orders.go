@@ -39,6 +39,7 @@ type orderRow struct {
 	Currency           app.Currency
 	PaidMinor          int64
 	RefundedMinor      int64
+	CompensatedMinor   int64
 	Note               string
 	TableLabel         string
 	DeliveryAddress    *app.DeliveryAddress `bun:"type:jsonb"`
@@ -65,8 +66,8 @@ func (r orderRow) order(items []itemRow) app.Order {
 		SubtotalMinor: r.SubtotalMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, TaxMinor: r.TaxMinor,
 		Taxes:         r.Taxes,
 		DiscountMinor: r.DiscountMinor, TotalMinor: r.TotalMinor, TaxIncluded: r.TaxIncluded, Currency: r.Currency,
-		PaymentStatus: app.PaymentStatusOf(r.TotalMinor, r.PaidMinor, r.RefundedMinor), PaidMinor: r.PaidMinor,
-		RefundedMinor: r.RefundedMinor, Note: r.Note, TableLabel: r.TableLabel, DeliveryAddress: r.DeliveryAddress,
+		PaidMinor: r.PaidMinor, RefundedMinor: r.RefundedMinor, CompensatedMinor: r.CompensatedMinor,
+		Note: r.Note, TableLabel: r.TableLabel, DeliveryAddress: r.DeliveryAddress,
 		CancellationReason: r.CancellationReason, BusinessDate: r.BusinessDate,
 		RequestedFor: pg.TimeOrNil(r.RequestedFor), PromisedAt: app.At(r.PromisedAt),
 		DueAt: pg.TimeOrNil(r.DueAt), ExternalID: r.ExternalID, Metadata: r.Metadata,
@@ -76,7 +77,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 	for _, i := range items {
 		o.Items = append(o.Items, i.item())
 	}
-	return o
+	return o.Balanced(o.Balance())
 }
 
 // PlaceOrder places an order at the current prices and takes its items from stock. It emits
@@ -380,8 +381,8 @@ func listOrders(
 	return q
 }
 
-// needsRefund is the condition that order o is cancelled and its payments are not fully refunded.
-const needsRefund = "o.status = 'CANCELLED' AND o.paid_minor > o.refunded_minor"
+// needsRefund is the condition that the refundable amount of order o is above zero, as in [app.Balance.Refundable].
+const needsRefund = `o.paid_minor - o.refunded_minor > CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.total_minor END`
 
 // searchOrders adds conditions with OR: the conditions of pg.SearchPeople or, if text is a number, the
 // order number or a phone number with "+" before it.

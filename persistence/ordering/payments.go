@@ -25,11 +25,14 @@ type paymentRow struct {
 	TransactionID string
 	Status        app.PaymentResult
 	AmountMinor   int64
+	TipMinor      int64
 	Currency      app.Currency
 	PaymentMethod string
 	CardLast4     string `bun:"card_last4"`
 	ErrorCode     string
 	RefundedMinor int64
+	RefundedTip   int64
+	BusinessDate  string `bun:"type:date"`
 	CreatedAt     time.Time
 }
 
@@ -42,6 +45,7 @@ type refundRow struct {
 	PaymentID        app.PaymentID
 	OrderID          app.OrderID
 	AmountMinor      int64
+	TipMinor         int64
 	Currency         app.Currency
 	Reason           string
 	ProviderRefundID string
@@ -54,9 +58,10 @@ func (r paymentRow) payment(refunds []refundRow) app.Payment {
 	p := app.Payment{
 		ID: r.ID, StoreID: r.StoreID, OrderNumber: number, Order: app.PaidOrder{ID: r.OrderID, Number: number},
 		Provider:      r.Provider,
-		TransactionID: r.TransactionID, Status: r.Status, AmountMinor: r.AmountMinor, Currency: r.Currency,
-		PaymentMethod: r.PaymentMethod, CardLast4: r.CardLast4, ErrorCode: r.ErrorCode, RefundedMinor: r.RefundedMinor,
-		Refunds: []app.Refund{}, CreatedAt: app.At(r.CreatedAt),
+		TransactionID: r.TransactionID, Status: r.Status, AmountMinor: r.AmountMinor, TipMinor: r.TipMinor,
+		Currency: r.Currency, PaymentMethod: r.PaymentMethod, CardLast4: r.CardLast4, ErrorCode: r.ErrorCode,
+		RefundedMinor: r.RefundedMinor, RefundedTip: r.RefundedTip, Refunds: []app.Refund{},
+		BusinessDate: r.BusinessDate, CreatedAt: app.At(r.CreatedAt),
 	}
 	for _, refund := range refunds {
 		p.Refunds = append(p.Refunds, refund.refund())
@@ -66,8 +71,9 @@ func (r paymentRow) payment(refunds []refundRow) app.Payment {
 
 func (r refundRow) refund() app.Refund {
 	return app.Refund{
-		ID: r.ID, PaymentID: r.PaymentID, AmountMinor: r.AmountMinor, Currency: r.Currency, Reason: r.Reason,
-		ProviderRefundID: r.ProviderRefundID, BusinessDate: r.BusinessDate, CreatedAt: app.At(r.CreatedAt),
+		ID: r.ID, PaymentID: r.PaymentID, AmountMinor: r.AmountMinor, TipMinor: r.TipMinor, Currency: r.Currency,
+		Reason: r.Reason, ProviderRefundID: r.ProviderRefundID, BusinessDate: r.BusinessDate,
+		CreatedAt: app.At(r.CreatedAt),
 	}
 }
 
@@ -95,10 +101,15 @@ func (db *DB) RecordPayment(
 		if in.Currency != order.Currency {
 			return app.Payment{}, app.Invalid("currency", "must be the currency of the order, "+string(order.Currency))
 		}
+		day, err := identity.BusinessDate(ctx, tx, store, now)
+		if err != nil {
+			return app.Payment{}, err
+		}
 		row := paymentRow{
 			ID: app.NewID[app.PaymentID](now), StoreID: store, OrderID: id, Provider: in.Provider,
-			TransactionID: in.TransactionID, Status: in.Status, AmountMinor: in.AmountMinor, Currency: in.Currency,
-			PaymentMethod: in.PaymentMethod, CardLast4: in.CardLast4, ErrorCode: in.ErrorCode, CreatedAt: now,
+			TransactionID: in.TransactionID, Status: in.Status, AmountMinor: in.AmountMinor, TipMinor: in.TipMinor,
+			Currency: in.Currency, PaymentMethod: in.PaymentMethod, CardLast4: in.CardLast4, ErrorCode: in.ErrorCode,
+			BusinessDate: day, CreatedAt: now,
 		}
 		result, err := tx.NewInsert().Model(&row).On("CONFLICT (store_id, provider, transaction_id) DO NOTHING").
 			Exec(ctx)
@@ -113,10 +124,11 @@ func (db *DB) RecordPayment(
 		payment := row.payment(nil)
 		payment.OrderNumber, payment.Order.Number = order.Number, order.Number
 		if payment.Status == app.PaymentSucceeded {
-			if order.PaidMinor > app.MaxAmountMinor-payment.AmountMinor {
+			paid := payment.AmountMinor - payment.TipMinor
+			if order.PaidMinor > app.MaxAmountMinor-paid {
 				return app.Payment{}, app.Errorf(app.CodeAmountTooLarge, "the sum of the order's payments is too large")
 			}
-			order.PaidMinor += payment.AmountMinor
+			order = order.Balanced(order.Balance().Paid(paid))
 			if err := saveMoney(ctx, tx, now, order, app.PointsRestored, ""); err != nil {
 				return app.Payment{}, err
 			}
@@ -212,7 +224,7 @@ func (db *DB) RefundPayment(
 		}
 		row := refundRow{
 			ID: app.NewID[app.RefundID](now), StoreID: store, PaymentID: id, OrderID: order.ID,
-			AmountMinor: in.AmountMinor, Currency: payment.Currency, Reason: in.Reason,
+			AmountMinor: in.AmountMinor, TipMinor: in.TipMinor, Currency: payment.Currency, Reason: in.Reason,
 			ProviderRefundID: in.ProviderRefundID, BusinessDate: day, CreatedAt: now,
 		}
 		refund := row.refund()
@@ -223,11 +235,12 @@ func (db *DB) RefundPayment(
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Refund{}, err
 		}
-		if _, err := tx.NewRaw("UPDATE payments SET refunded_minor = ? WHERE store_id = ? AND id = ?",
-			payment.RefundedMinor, store, id).Exec(ctx); err != nil {
+		_, err = tx.NewRaw("UPDATE payments SET refunded_minor = ?, refunded_tip = ? WHERE store_id = ? AND id = ?",
+			payment.RefundedMinor, payment.RefundedTip, store, id).Exec(ctx)
+		if err != nil {
 			return app.Refund{}, err
 		}
-		order.RefundedMinor += refund.AmountMinor
+		order = order.Balanced(order.Balance().Refunded(refund.AmountMinor - refund.TipMinor))
 		if err := saveMoney(ctx, tx, now, order, app.PointsReversed, refund.ID); err != nil {
 			return app.Refund{}, err
 		}
@@ -262,15 +275,15 @@ func lockPayment(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Payme
 	return order, payments[0], nil
 }
 
-// saveMoney saves the paid and refunded amounts of a locked order and adjusts its customer's loyalty
+// saveMoney saves the paid, refunded and compensated amounts of a locked order and adjusts its customer's loyalty
 // points.
 func saveMoney(
 	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
 ) error {
-	_, err := tx.NewRaw(`UPDATE orders SET paid_minor = ?, refunded_minor = ?, version = version + 1,
-			updated_at = greatest(updated_at, ?)
+	_, err := tx.NewRaw(`UPDATE orders SET paid_minor = ?, refunded_minor = ?, compensated_minor = ?,
+			version = version + 1, updated_at = greatest(updated_at, ?)
 		WHERE store_id = ? AND id = ?`,
-		order.PaidMinor, order.RefundedMinor, now, order.StoreID, order.ID).Exec(ctx)
+		order.PaidMinor, order.RefundedMinor, order.CompensatedMinor, now, order.StoreID, order.ID).Exec(ctx)
 	if err != nil {
 		return err
 	}
@@ -283,7 +296,8 @@ func saveMoney(
 
 // selectPayments starts a query of payments.
 func selectPayments(tx bun.Tx, rows *[]paymentRow) *bun.SelectQuery {
-	return tx.NewSelect().Model(rows).ColumnExpr("p.*, o.number AS order_number").
+	return tx.NewSelect().Model(rows).ExcludeColumn("business_date").
+		ColumnExpr("p.business_date::text AS business_date, o.number AS order_number").
 		Join("JOIN orders o ON o.store_id = p.store_id AND o.id = p.order_id")
 }
 

@@ -63,13 +63,13 @@ func (c till) money(paid, refunded int64, status app.PaymentStatus) {
 			order.PaymentStatus, paid, refunded, status)
 	}
 	sum := func(query string) int64 { return int64(count(c.T, c.db, query, c.order.ID)) }
-	if n := sum(`SELECT coalesce(sum(amount_minor), 0) FROM payments
+	if n := sum(`SELECT coalesce(sum(amount_minor - tip_minor), 0) FROM payments
 		WHERE order_id = $1 AND status = 'SUCCEEDED'`); n != paid {
 		c.Errorf("sum of the payments: got %d, want %d", n, paid)
 	}
 	for _, query := range []string{
 		`SELECT coalesce(sum(refunded_minor), 0) FROM payments
-			WHERE order_id = $1`, "SELECT coalesce(sum(amount_minor), 0) FROM refunds WHERE order_id = $1",
+			WHERE order_id = $1`, "SELECT coalesce(sum(amount_minor - tip_minor), 0) FROM refunds WHERE order_id = $1",
 	} {
 		if n := sum(query); n != refunded {
 			c.Errorf("%s: got %d, want %d", query, n, refunded)
@@ -125,7 +125,7 @@ func TestConcurrentRefundsNeverExceedPayment(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"made": 7, "REFUND_EXCEEDS_PAYMENT": 13}, got); diff != "" {
 		t.Errorf("refunds (-want +got):\n%s", diff)
 	}
-	c.money(750, 700, app.PaymentPartiallyRefunded)
+	c.money(750, 700, app.PaymentPartiallyPaid) // 1900 are due: these refunds return a deposit
 	if n := c.events(app.EventPaymentRefunded); n != 7 {
 		t.Errorf("payment.refunded events: got %d, want 7", n)
 	}

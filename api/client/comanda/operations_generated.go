@@ -1258,7 +1258,7 @@ type ListOrdersParams struct {
 	Due *bool `query:"due"`
 	// Not for customers.
 	ExternalID string `query:"externalId"`
-	// Only orders that are cancelled and have payments to refund (true), or only others (false).
+	// Only orders with an amount to return (refundableMinor) (true), or only others (false).
 	NeedsRefund *bool `query:"needsRefund"`
 	// The order number, or a prefix of the customer's name, last name, email or phone number, in any case.
 	Q string `query:"q"`
@@ -1498,6 +1498,31 @@ func (c *Client) AllPayments(
 		params.Cursor = cursor
 		return c.ListPayments(ctx, params, options...)
 	})
+}
+
+// SummarizePaymentsParams are parameters of [Client.SummarizePayments]. Zero values are omitted.
+type SummarizePaymentsParams struct {
+	// The first business day, in the store's time zone.
+	From string `query:"from"`
+	// The last business day. A period has at most 366 days.
+	To string `query:"to"`
+}
+
+// SummarizePayments sends GET /payments/summary: summarize the payments of a period.
+//
+// The cash-up: one row per business day, provider, method, channel and currency, sorted by day.
+//
+// For members with the role MANAGER or higher and API keys with the scope read:orders.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, AMOUNT_TOO_LARGE, LIMIT_REACHED,
+// RATE_LIMITED.
+func (c *Client) SummarizePayments(
+	ctx context.Context, params SummarizePaymentsParams, options ...CallOption,
+) (*List[PaymentSum, PeriodMeta], error) {
+	return list[PaymentSum, PeriodMeta](ctx, c, call{
+		method: "GET", path: "/payments/summary", params: params, safe: true,
+	}, options)
 }
 
 // RecordRefund sends POST /payments/{id}/refunds: record a refund.

@@ -1942,7 +1942,9 @@ type Order struct {
 	Note string `json:"note,omitzero"`
 	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
-	// The successful payments in minor units.
+	// The amount to collect from the guest, in minor units. 0 for CANCELLED.
+	OutstandingMinor int64 `json:"outstandingMinor"`
+	// The successful payments in minor units, without tips.
 	PaidMinor int64 `json:"paidMinor"`
 	// How much of the order is paid.
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
@@ -1950,7 +1952,9 @@ type Order struct {
 	PreviousStatus *OrderStatus `json:"previousStatus"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
-	// The refunds in minor units.
+	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	RefundableMinor int64 `json:"refundableMinor"`
+	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// When the guest wants the order; null = as soon as possible.
 	RequestedFor *time.Time `json:"requestedFor"`
@@ -2094,7 +2098,9 @@ type OrderData struct {
 	Note string `json:"note,omitzero"`
 	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
-	// The successful payments in minor units.
+	// The amount to collect from the guest, in minor units. 0 for CANCELLED.
+	OutstandingMinor int64 `json:"outstandingMinor"`
+	// The successful payments in minor units, without tips.
 	PaidMinor int64 `json:"paidMinor"`
 	// How much of the order is paid.
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
@@ -2102,7 +2108,9 @@ type OrderData struct {
 	PreviousStatus *OrderStatus `json:"previousStatus"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
-	// The refunds in minor units.
+	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	RefundableMinor int64 `json:"refundableMinor"`
+	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// When the guest wants the order; null = as soon as possible.
 	RequestedFor *time.Time `json:"requestedFor"`
@@ -2311,7 +2319,9 @@ type OrderStatusUpdated struct {
 	Note string `json:"note,omitzero"`
 	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
-	// The successful payments in minor units.
+	// The amount to collect from the guest, in minor units. 0 for CANCELLED.
+	OutstandingMinor int64 `json:"outstandingMinor"`
+	// The successful payments in minor units, without tips.
 	PaidMinor int64 `json:"paidMinor"`
 	// How much of the order is paid.
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
@@ -2319,7 +2329,9 @@ type OrderStatusUpdated struct {
 	PreviousStatus *OrderStatus `json:"previousStatus"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
-	// The refunds in minor units.
+	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	RefundableMinor int64 `json:"refundableMinor"`
+	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// When the guest wants the order; null = as soon as possible.
 	RequestedFor *time.Time `json:"requestedFor"`
@@ -2407,8 +2419,10 @@ type PauseOrderingRequest struct {
 
 // Payment is a payment for an order, as reported by the payment provider.
 type Payment struct {
-	// The amount in minor units of the currency.
+	// The amount in minor units of the currency, with the tip.
 	AmountMinor int64 `json:"amountMinor"`
+	// The business day on which the payment counts.
+	BusinessDate string `json:"businessDate"`
 	// The last four digits of the card.
 	CardLast4 string `json:"cardLast4,omitzero"`
 	// The time of creation.
@@ -2427,14 +2441,18 @@ type Payment struct {
 	PaymentMethod string `json:"paymentMethod"`
 	// The payment provider in upper case.
 	Provider string `json:"provider"`
-	// The refunds in minor units.
+	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
+	// The refunded part of the tip in minor units.
+	RefundedTipMinor int64 `json:"refundedTipMinor"`
 	// The refunds of the payment, oldest first.
 	Refunds []Refund `json:"refunds"`
 	// The result at the provider.
 	Status PaymentResult `json:"status"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
+	// The part of the amount that is a tip. It does not count toward the order.
+	TipMinor int64 `json:"tipMinor"`
 	// The id of the transaction at the provider.
 	TransactionID string `json:"transactionId"`
 }
@@ -2486,7 +2504,7 @@ type PaymentRefundedData struct {
 	Reason string `json:"reason"`
 	// Id of the refund.
 	RefundID string `json:"refundId"`
-	// The sum of the refunds of the payment in minor units, including this refund.
+	// The sum of the refunds of the payment in minor units, including this refund and tips.
 	TotalRefundedMinor int64 `json:"totalRefundedMinor"`
 	// The id of the transaction at the provider.
 	TransactionID string `json:"transactionId"`
@@ -2563,7 +2581,31 @@ type PaymentSucceededEvent struct {
 	Type string `json:"type"`
 }
 
-// PeriodMeta is the period of the sales.
+// PaymentSum is the succeeded payments and the refunds of one business day, provider, method, channel and currency.
+type PaymentSum struct {
+	// The business day, in the time zone of the store.
+	BusinessDate string `json:"businessDate"`
+	// The sales channel of the orders; null = the store's own.
+	Channel *string `json:"channel"`
+	// ISO 4217 code of the currency.
+	Currency string `json:"currency"`
+	// The payment method, as the provider names it.
+	PaymentMethod string `json:"paymentMethod"`
+	// The number of succeeded payments.
+	Payments int64 `json:"payments"`
+	// Their sum in minor units, without tips.
+	PaymentsMinor int64 `json:"paymentsMinor"`
+	// The payment provider in upper case.
+	Provider string `json:"provider"`
+	// The number of refunds.
+	Refunds int64 `json:"refunds"`
+	// The sum of the refunds in minor units, without tips, counted on the day of the refund.
+	RefundsMinor int64 `json:"refundsMinor"`
+	// The tips in minor units, less the tips that were returned on this day.
+	TipsMinor int64 `json:"tipsMinor"`
+}
+
+// PeriodMeta is the period of the rows.
 type PeriodMeta struct {
 	// The first business day.
 	From string `json:"from"`
@@ -2954,7 +2996,7 @@ type ReceivedResponse struct {
 
 // RecordPaymentRequest is the body of [Client.RecordPayment].
 type RecordPaymentRequest struct {
-	// In minor units. It may differ from the open amount of the order.
+	// In minor units, with the tip. It may differ from the outstanding amount of the order.
 	AmountMinor int64 `json:"amountMinor"`
 	// The last four digits of the card.
 	CardLast4 *string `json:"cardLast4,omitzero"`
@@ -2968,6 +3010,8 @@ type RecordPaymentRequest struct {
 	Provider string `json:"provider"`
 	// The result. FAILED payments do not count toward the order.
 	Status PaymentResult `json:"status"`
+	// The part of the amount that is a tip. It does not count toward the order.
+	TipMinor *int64 `json:"tipMinor,omitzero"`
 	// The provider's id. An identical payment with this id returns the recorded one; a different payment is refused.
 	TransactionID string `json:"transactionId"`
 }
@@ -2986,7 +3030,7 @@ type Refresh struct {
 
 // Refund is a refund of a payment, as reported by the payment provider.
 type Refund struct {
-	// The amount in minor units of the currency.
+	// The amount in minor units of the currency, with the tip.
 	AmountMinor int64 `json:"amountMinor"`
 	// The business day on which the refund counts.
 	BusinessDate string `json:"businessDate"`
@@ -3002,19 +3046,23 @@ type Refund struct {
 	ProviderRefundID string `json:"providerRefundId"`
 	// The reason.
 	Reason string `json:"reason"`
+	// The part of the amount that returns tip.
+	TipMinor int64 `json:"tipMinor"`
 }
 
 // RefundPaymentRequest is the body of [Client.RecordRefund].
 type RefundPaymentRequest struct {
-	// In minor units of the payment's currency. At most the refundable amount of the payment.
+	// In minor units of the payment's currency, with the tip. Without tipMinor, only what is not tip can be refunded.
 	AmountMinor int64 `json:"amountMinor"`
 	// The provider's id. An identical refund with this id returns the recorded one; a different refund is refused.
 	ProviderRefundID string `json:"providerRefundId"`
 	// The reason.
 	Reason string `json:"reason"`
+	// The part of the amount that returns tip. At most what is left of the payment's tip.
+	TipMinor *int64 `json:"tipMinor,omitzero"`
 }
 
-// RefundType is the extent of a refund: FULL if it leaves no refundable amount, otherwise PARTIAL.
+// RefundType is the extent of a refund: FULL if it leaves nothing of the payment, otherwise PARTIAL.
 type RefundType string
 
 // Values of [RefundType]. Later releases can add values.
@@ -3341,7 +3389,7 @@ type Sales struct {
 	NetMinor int64 `json:"netMinor"`
 	// The number of orders, without cancelled orders.
 	Orders int64 `json:"orders"`
-	// The sum of the refunds, counted on the day of the refund.
+	// The sum of the refunds without tips, counted on the day of the refund.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// The sum of the taxes.
 	TaxMinor int64 `json:"taxMinor"`
@@ -3369,7 +3417,7 @@ type SalesBucket struct {
 	NetMinor int64 `json:"netMinor"`
 	// The number of orders, without cancelled orders.
 	Orders int64 `json:"orders"`
-	// The sum of the refunds, counted on the day of the refund.
+	// The sum of the refunds without tips, counted on the day of the refund.
 	RefundedMinor int64 `json:"refundedMinor"`
 	// The sum of the taxes.
 	TaxMinor int64 `json:"taxMinor"`

@@ -322,6 +322,7 @@ export const RecordPaymentRequest = {
   amountMinor: { required: true, min: 1, max: 9007199254740991 },
   errorCode: { maxLength: 100 },
   paymentMethod: { required: true, maxLength: 50 },
+  tipMinor: { min: 0, max: 9007199254740991 },
   transactionId: { required: true, maxLength: 255 },
 } as const;
 
@@ -329,6 +330,7 @@ export const RefundPaymentRequest = {
   amountMinor: { required: true, min: 1, max: 9007199254740991 },
   providerRefundId: { required: true, maxLength: 255 },
   reason: { required: true, maxLength: 500 },
+  tipMinor: { min: 0, max: 9007199254740991 },
 } as const;
 
 export const RegisterCustomerRequest = {

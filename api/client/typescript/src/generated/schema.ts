@@ -2163,6 +2163,40 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/payments/summary": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Summarize the payments of a period
+         * @description The cash-up: one row per business day, provider, method, channel and currency, sorted by day.
+         *
+         *     For members with the role MANAGER or higher and API keys with the scope read:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["summarizePayments"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/platform/audit": {
         parameters: {
             query?: never;
@@ -7386,7 +7420,12 @@ export interface components {
             orderId: string;
             /**
              * Format: int64
-             * @description The successful payments in minor units.
+             * @description The amount to collect from the guest, in minor units. 0 for CANCELLED.
+             */
+            outstandingMinor: number;
+            /**
+             * Format: int64
+             * @description The successful payments in minor units, without tips.
              */
             paidMinor: number;
             /** @description How much of the order is paid. */
@@ -7400,7 +7439,12 @@ export interface components {
             promisedAt: string;
             /**
              * Format: int64
-             * @description The refunds in minor units.
+             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             */
+            refundableMinor: number;
+            /**
+             * Format: int64
+             * @description The refunds in minor units, without tips.
              */
             refundedMinor: number;
             /**
@@ -7678,7 +7722,12 @@ export interface components {
             orderId: string;
             /**
              * Format: int64
-             * @description The successful payments in minor units.
+             * @description The amount to collect from the guest, in minor units. 0 for CANCELLED.
+             */
+            outstandingMinor: number;
+            /**
+             * Format: int64
+             * @description The successful payments in minor units, without tips.
              */
             paidMinor: number;
             /** @description How much of the order is paid. */
@@ -7692,7 +7741,12 @@ export interface components {
             promisedAt: string;
             /**
              * Format: int64
-             * @description The refunds in minor units.
+             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             */
+            refundableMinor: number;
+            /**
+             * Format: int64
+             * @description The refunds in minor units, without tips.
              */
             refundedMinor: number;
             /**
@@ -8087,7 +8141,12 @@ export interface components {
             orderId: string;
             /**
              * Format: int64
-             * @description The successful payments in minor units.
+             * @description The amount to collect from the guest, in minor units. 0 for CANCELLED.
+             */
+            outstandingMinor: number;
+            /**
+             * Format: int64
+             * @description The successful payments in minor units, without tips.
              */
             paidMinor: number;
             /** @description How much of the order is paid. */
@@ -8101,7 +8160,12 @@ export interface components {
             promisedAt: string;
             /**
              * Format: int64
-             * @description The refunds in minor units.
+             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             */
+            refundableMinor: number;
+            /**
+             * Format: int64
+             * @description The refunds in minor units, without tips.
              */
             refundedMinor: number;
             /**
@@ -8259,9 +8323,14 @@ export interface components {
         Payment: {
             /**
              * Format: int64
-             * @description The amount in minor units of the currency.
+             * @description The amount in minor units of the currency, with the tip.
              */
             amountMinor: number;
+            /**
+             * @description The business day on which the payment counts.
+             * @example 2026-03-14
+             */
+            businessDate: string;
             /**
              * @description The last four digits of the card.
              * @example 4242
@@ -8306,9 +8375,14 @@ export interface components {
             provider: string;
             /**
              * Format: int64
-             * @description The refunds in minor units.
+             * @description The refunds in minor units, without tips.
              */
             refundedMinor: number;
+            /**
+             * Format: int64
+             * @description The refunded part of the tip in minor units.
+             */
+            refundedTipMinor: number;
             /** @description The refunds of the payment, oldest first. */
             refunds: components["schemas"]["Refund"][];
             /** @description The result at the provider. */
@@ -8318,6 +8392,11 @@ export interface components {
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
             storeId: string;
+            /**
+             * Format: int64
+             * @description The part of the amount that is a tip. It does not count toward the order.
+             */
+            tipMinor: number;
             /**
              * @description The id of the transaction at the provider.
              * @example pi_3MtwBwLkdIwHu7ix
@@ -8430,7 +8509,7 @@ export interface components {
             refundId: string;
             /**
              * Format: int64
-             * @description The sum of the refunds of the payment in minor units, including this refund.
+             * @description The sum of the refunds of the payment in minor units, including this refund and tips.
              */
             totalRefundedMinor: number;
             /**
@@ -8553,7 +8632,71 @@ export interface components {
              */
             type: "payment.succeeded";
         };
-        /** @description The period of the sales. */
+        /** @description The succeeded payments and the refunds of one business day, provider, method, channel and currency. */
+        PaymentSum: {
+            /**
+             * @description The business day, in the time zone of the store.
+             * @example 2026-03-14
+             */
+            businessDate: string;
+            /**
+             * @description The sales channel of the orders; null = the store's own.
+             * @example Uber Eats
+             */
+            channel: null | string;
+            /**
+             * @description ISO 4217 code of the currency.
+             * @example EUR
+             */
+            currency: string;
+            /**
+             * @description The payment method, as the provider names it.
+             * @example card
+             */
+            paymentMethod: string;
+            /**
+             * Format: int64
+             * @description The number of succeeded payments.
+             */
+            payments: number;
+            /**
+             * Format: int64
+             * @description Their sum in minor units, without tips.
+             */
+            paymentsMinor: number;
+            /**
+             * @description The payment provider in upper case.
+             * @example STRIPE
+             */
+            provider: string;
+            /**
+             * Format: int64
+             * @description The number of refunds.
+             */
+            refunds: number;
+            /**
+             * Format: int64
+             * @description The sum of the refunds in minor units, without tips, counted on the day of the refund.
+             */
+            refundsMinor: number;
+            /**
+             * Format: int64
+             * @description The tips in minor units, less the tips that were returned on this day.
+             */
+            tipsMinor: number;
+        };
+        PaymentSumListResponse: {
+            /** @description The result. */
+            data: components["schemas"]["PaymentSum"][];
+            /** @description Facts about the list. */
+            meta: components["schemas"]["PeriodMeta"];
+            /**
+             * @description Always true.
+             * @constant
+             */
+            success: true;
+        };
+        /** @description The period of the rows. */
         PeriodMeta: {
             /**
              * @description The first business day.
@@ -9243,7 +9386,7 @@ export interface components {
         RecordPaymentRequest: {
             /**
              * Format: int64
-             * @description In minor units. It may differ from the open amount of the order.
+             * @description In minor units, with the tip. It may differ from the outstanding amount of the order.
              * @example 2150
              */
             amountMinor: number;
@@ -9274,6 +9417,11 @@ export interface components {
             provider: string;
             /** @description The result. FAILED payments do not count toward the order. */
             status: components["schemas"]["PaymentResult"];
+            /**
+             * Format: int64
+             * @description The part of the amount that is a tip. It does not count toward the order.
+             */
+            tipMinor?: number;
             /**
              * @description The provider's id. An identical payment with this id returns the recorded one; a different payment is refused.
              * @example pi_3MtwBwLkdIwHu7ix
@@ -9321,7 +9469,7 @@ export interface components {
         Refund: {
             /**
              * Format: int64
-             * @description The amount in minor units of the currency.
+             * @description The amount in minor units of the currency, with the tip.
              */
             amountMinor: number;
             /**
@@ -9359,11 +9507,16 @@ export interface components {
              * @example The dessert was missing.
              */
             reason: string;
+            /**
+             * Format: int64
+             * @description The part of the amount that returns tip.
+             */
+            tipMinor: number;
         };
         RefundPaymentRequest: {
             /**
              * Format: int64
-             * @description In minor units of the payment's currency. At most the refundable amount of the payment.
+             * @description In minor units of the payment's currency, with the tip. Without tipMinor, only what is not tip can be refunded.
              * @example 950
              */
             amountMinor: number;
@@ -9377,6 +9530,11 @@ export interface components {
              * @example The dessert was missing.
              */
             reason: string;
+            /**
+             * Format: int64
+             * @description The part of the amount that returns tip. At most what is left of the payment's tip.
+             */
+            tipMinor?: number;
         };
         RefundResponse: {
             /** @description The result. */
@@ -9388,7 +9546,7 @@ export interface components {
             success: true;
         };
         /**
-         * @description The extent of a refund: FULL if it leaves no refundable amount, otherwise PARTIAL.
+         * @description The extent of a refund: FULL if it leaves nothing of the payment, otherwise PARTIAL.
          * @enum {string}
          */
         RefundType: "FULL" | "PARTIAL";
@@ -9939,7 +10097,7 @@ export interface components {
             orders: number;
             /**
              * Format: int64
-             * @description The sum of the refunds, counted on the day of the refund.
+             * @description The sum of the refunds without tips, counted on the day of the refund.
              */
             refundedMinor: number;
             /**
@@ -10002,7 +10160,7 @@ export interface components {
             orders: number;
             /**
              * Format: int64
-             * @description The sum of the refunds, counted on the day of the refund.
+             * @description The sum of the refunds without tips, counted on the day of the refund.
              */
             refundedMinor: number;
             /**
@@ -13488,7 +13646,7 @@ export interface operations {
                 due?: boolean;
                 /** @description Not for customers. */
                 externalId?: string;
-                /** @description Only orders that are cancelled and have payments to refund (true), or only others (false). */
+                /** @description Only orders with an amount to return (refundableMinor) (true), or only others (false). */
                 needsRefund?: boolean;
                 /** @description The order number, or a prefix of the customer's name, last name, email or phone number, in any case. */
                 q?: string;
@@ -13970,6 +14128,43 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    summarizePayments: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description The first business day, in the store's time zone. */
+                from?: string;
+                /** @description The last business day. A period has at most 366 days. */
+                to?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["PaymentSumListResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
             422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
@@ -16403,10 +16598,12 @@ export interface operations {
                  *         },
                  *         "note": "No onions, please.",
                  *         "orderId": "1042",
+                 *         "outstandingMinor": 0,
                  *         "paidMinor": 2900,
                  *         "paymentStatus": "PAID",
                  *         "previousStatus": "CONFIRMED",
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundableMinor": 2900,
                  *         "refundedMinor": 0,
                  *         "requestedFor": null,
                  *         "source": "WEB",
@@ -16528,10 +16725,12 @@ export interface operations {
                  *         },
                  *         "note": "No onions, please.",
                  *         "orderId": "1042",
+                 *         "outstandingMinor": 0,
                  *         "paidMinor": 2900,
                  *         "paymentStatus": "PAID",
                  *         "previousStatus": "OUT_FOR_DELIVERY",
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundableMinor": 0,
                  *         "refundedMinor": 0,
                  *         "requestedFor": null,
                  *         "source": "WEB",
@@ -16653,10 +16852,12 @@ export interface operations {
                  *         },
                  *         "note": "No onions, please.",
                  *         "orderId": "1042",
+                 *         "outstandingMinor": 2900,
                  *         "paidMinor": 0,
                  *         "paymentStatus": "UNPAID",
                  *         "previousStatus": null,
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundableMinor": 0,
                  *         "refundedMinor": 0,
                  *         "requestedFor": null,
                  *         "source": "WEB",
@@ -16779,10 +16980,12 @@ export interface operations {
                  *         "newStatus": "CONFIRMED",
                  *         "note": "No onions, please.",
                  *         "orderId": "1042",
+                 *         "outstandingMinor": 0,
                  *         "paidMinor": 2900,
                  *         "paymentStatus": "PAID",
                  *         "previousStatus": "RECEIVED",
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundableMinor": 0,
                  *         "refundedMinor": 0,
                  *         "requestedFor": null,
                  *         "source": "WEB",
