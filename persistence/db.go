@@ -106,7 +106,7 @@ func (db *DB) Conns() (stores, across int) {
 // PoolStats returns the use of the connection pools.
 func (db *DB) PoolStats() []pg.PoolStats { return db.pg.PoolStats() }
 
-// Ping returns UNAVAILABLE if the database does not respond.
+// Ping returns an error if the database does not respond, or does not accept a login.
 func (db *DB) Ping(ctx context.Context) error { return db.pg.Ping(ctx) }
 
 // CheckRole returns an error if a login role can bypass row-level security, cannot become its role, or can become

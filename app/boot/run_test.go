@@ -98,6 +98,9 @@ func TestRunRejectsLogins(t *testing.T) {
 		u.User = url.UserPassword(role, "p")
 		return u.String()
 	}
+	elsewhere, err := url.Parse(db.SystemURL)
+	persistencetest.Must(t, err)
+	elsewhere.Path = "/postgres"
 	for name, c := range map[string]struct{ url, systemURL, variable, want string }{
 		"unknown":        {as("unknown"), "", "DATABASE_URL: ", "unknown"},
 		"unknown system": {db.URL, as("unknown"), "COMANDA_SYSTEM_DATABASE_URL: ", "unknown"},
@@ -111,6 +114,9 @@ func TestRunRejectsLogins(t *testing.T) {
 		},
 		"two logins, one with both roles": {
 			as("twofold"), db.SystemURL, "DATABASE_URL: ", "run: REVOKE comanda_system FROM twofold",
+		},
+		"another database": {
+			db.URL, elsewhere.String(), "COMANDA_SYSTEM_DATABASE_URL: ", "must name the same database as DATABASE_URL",
 		},
 		"the same login twice": {as("twofold"), as("twofold"), "COMANDA_SYSTEM_DATABASE_URL: ", "another login role"},
 	} {

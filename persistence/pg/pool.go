@@ -7,6 +7,8 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net"
+	"strconv"
 	"sync/atomic"
 	"time"
 
@@ -72,6 +74,22 @@ func openPool(url string, limits Pool) (*pool, error) {
 
 // login returns the login role.
 func (p *pool) login() string { return p.conns.Config().ConnConfig.User }
+
+// address returns the server and the database, for errors.
+func (p *pool) address() string {
+	c := p.conns.Config().ConnConfig
+	return fmt.Sprintf("%s/%s", net.JoinHostPort(c.Host, strconv.Itoa(int(c.Port))), c.Database)
+}
+
+// ping returns UNAVAILABLE if the database does not accept the login, or does not respond. A pool whose connections are
+// all in use has logged in, and busy connections must not end the readiness of a process.
+func (p *pool) ping(ctx context.Context) error {
+	if stat := p.conns.Stat(); stat.AcquiredConns() == stat.MaxConns() {
+		return nil
+	}
+	_, err := p.db.DB.ExecContext(ctx, "SELECT 1")
+	return Classify(err)
+}
 
 // acquire takes a connection of the pool.
 func (p *pool) acquire(ctx context.Context, connector driver.Connector) (driver.Conn, error) {

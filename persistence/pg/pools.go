@@ -151,9 +151,17 @@ func (db *DB) App() *bun.DB { return db.app }
 // System returns the pool of [RoleSystem], which sees every store. A test lists its callers.
 func (db *DB) System() *bun.DB { return db.system }
 
-// Ping returns UNAVAILABLE if the database does not respond.
+// Ping returns an error if the database does not respond, or does not accept a login.
 func (db *DB) Ping(ctx context.Context) error {
 	// A process that serves has the one pool, a worker the other: both are small and their statements short.
-	_, err := db.For(Lookups).For(Deadlines).system.ExecContext(ctx, "SELECT 1")
-	return Classify(err)
+	if _, err := db.For(Lookups).For(Deadlines).system.ExecContext(ctx, "SELECT 1"); err != nil {
+		return fmt.Errorf("%s: %w", db.config.variable(RoleSystem), Classify(err))
+	}
+	short := slices.IndexFunc(db.pools, func(p *pool) bool {
+		return p.limits.Role == RoleApp && p.limits.Purpose != Jobs
+	})
+	if err := db.pools[short].ping(ctx); err != nil {
+		return fmt.Errorf("%s: %w", db.config.variable(RoleApp), err)
+	}
+	return nil
 }

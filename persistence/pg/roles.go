@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/jackc/pgx/v5"
 )
@@ -10,9 +11,18 @@ import (
 // CheckRole returns an error if a login role can bypass row-level security. The login roles, [RoleApp] and [RoleSystem]
 // must not have an attribute that permits this, must not own tables, and must not be members of other roles. Such a
 // role can have the right now or get it later, for example pg_read_all_data. With two logins, that of [RoleApp] must
-// not be able to become [RoleSystem]. The error is UNAVAILABLE if the database does not respond.
+// not be able to become [RoleSystem], and both must be of the same database. The error is UNAVAILABLE if the database
+// does not respond.
 func (db *DB) CheckRole(ctx context.Context) error {
-	checks := []func(context.Context, *pool) error{db.checkConnection, checkAttributes, checkOwner, checkMemberships}
+	for _, role := range roles {
+		if err := db.checkConnection(ctx, db.first(role)); err != nil {
+			return fmt.Errorf("%s: %w", db.config.variable(role), err)
+		}
+	}
+	if err := db.checkDatabase(ctx); err != nil {
+		return err
+	}
+	checks := []func(context.Context, *pool) error{checkAttributes, checkOwner, checkMemberships}
 	for _, role := range roles {
 		for _, check := range checks {
 			if err := check(ctx, db.first(role)); err != nil {
@@ -38,6 +48,34 @@ func (db *DB) checkConnection(ctx context.Context, p *pool) error {
 			pgx.Identifier{p.login()}.Sanitize())
 	}
 	return Classify(err)
+}
+
+// checkDatabase returns an error if two URLs do not name the same database: a lock that the connection of one login
+// holds must be taken for the other. A standby, or a restored copy, has the same identifiers but separate locks.
+func (db *DB) checkDatabase(ctx context.Context) error {
+	if db.config.SystemURL == "" {
+		return nil
+	}
+	store, system := db.first(RoleApp), db.first(RoleSystem)
+	tx, err := store.db.DB.BeginTx(ctx, nil)
+	if err != nil {
+		return Classify(err)
+	}
+	defer tx.Rollback()  //nolint:errcheck // it only releases the lock
+	lock := rand.Int64() //nolint:gosec // no secret: other processes check at the same time
+	if _, err := tx.ExecContext(ctx, "SELECT pg_advisory_xact_lock($1)", lock); err != nil {
+		return Classify(err)
+	}
+	var free bool
+	err = system.db.DB.QueryRowContext(ctx, "SELECT pg_try_advisory_xact_lock($1)", lock).Scan(&free)
+	if err != nil {
+		return Classify(err)
+	}
+	if free {
+		return fmt.Errorf("COMANDA_SYSTEM_DATABASE_URL: must name the same database as DATABASE_URL; "+
+			"they name %s and %s", system.address(), store.address())
+	}
+	return nil
 }
 
 // checkSeparation refuses a login of [RoleApp] that can become [RoleSystem].

@@ -74,3 +74,39 @@ func TestCheckRoleRejectsPrivileges(t *testing.T) {
 		must(t, db.CheckRole(t.Context()))
 	}
 }
+
+// A process whose login is refused is not ready, although the other login works. Connections that are all in use do not
+// end the readiness.
+func TestPingChecksBothLogins(t *testing.T) {
+	t.Parallel()
+	database := persistencetest.NewLogged(t, io.Discard) // roles belong to the server, which other tests share
+	owner, err := pgx.Connect(t.Context(), database.OwnerURL)
+	must(t, err)
+	defer owner.Close(context.Background())
+	for name, pools := range map[string][]pg.Pool{
+		"serve": pg.ServePools(pg.MinConns), "worker": pg.WorkerPools(pg.MinConns), "command": nil,
+	} {
+		for login, variable := range map[string]string{
+			"comanda_test_app": "DATABASE_URL", "comanda_test_system": "COMANDA_SYSTEM_DATABASE_URL",
+		} {
+			db, err := pg.Open(pg.Config{URL: database.URL, SystemURL: database.SystemURL, Pools: pools})
+			must(t, err)
+			defer db.Close()
+			_, err = owner.Exec(t.Context(), "ALTER ROLE "+login+" NOLOGIN")
+			must(t, err)
+			if err := db.Ping(t.Context()); err == nil || !strings.HasPrefix(err.Error(), variable+": ") {
+				t.Errorf("%s without the login %s: got error %v, want one of %s", name, login, err, variable)
+			}
+			_, err = owner.Exec(t.Context(), "ALTER ROLE "+login+" LOGIN")
+			must(t, err)
+			must(t, db.Ping(t.Context()))
+		}
+	}
+	db, err := pg.Open(pg.Config{URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1})
+	must(t, err)
+	defer db.Close()
+	busy, err := db.App().Conn(t.Context())
+	must(t, err)
+	defer busy.Close()
+	must(t, db.Ping(t.Context()))
+}
