@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto/rand"
 	"encoding/base64"
-	"errors"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -134,11 +133,10 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 		return loginOut{}, app.Invalid("password", fault)
 	}
 	hash := ""
-	if !invited.New {
-		err = s.checkInvited(ctx, c, in, invited)
-	}
-	if invited.New || errors.Is(err, errClaim) {
+	if invited.New {
 		hash, err = s.passwords.hash(ctx, "", in.Password)
+	} else {
+		err = s.checkInvited(ctx, c, in, invited.Login)
 	}
 	if err != nil {
 		return loginOut{}, err
@@ -160,19 +158,13 @@ func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, ver
 	return s.startSession(ctx, c, user, verified, store)
 }
 
-// errClaim means that a person who accepts a mailed invitation has another password than the account, whose email was
-// never proven. The account is the person's (docs/behaviour.md#proven-emails).
-var errClaim = errors.New("the account belongs to the invited person")
-
-// checkInvited checks the credentials of an existing user who accepts an invitation. It returns errClaim, or the errors
-// of login. Too many of these end the invitation, so that an inviter cannot guess passwords.
-func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login identity.Invited) error {
+// checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of login.
+// Too many of these end the invitation, so that an inviter cannot guess passwords. A mailed invitation replaces no
+// password, because the user may have mistyped it.
+func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login identity.Login) error {
 	ok, _, err := s.passwords.check(ctx, "", in.Password, login.PasswordHash)
 	if err != nil {
 		return err
-	}
-	if !ok && login.Claimable {
-		return errClaim
 	}
 	if fault := faultOf(login.Disabled, ok); fault != "" {
 		s.loginFailed(c, login.User, fault)

@@ -59,18 +59,16 @@ func insertUser(ctx context.Context, tx bun.Tx, now time.Time, user NewUser) (ap
 type Login struct {
 	User         app.User
 	PasswordHash string
-	EmailProven  bool
 	Disabled     bool
 }
 
 // LoginByEmail returns the user with an email, regardless of case, NOT_FOUND if there is no such user.
 func (db *DB) LoginByEmail(ctx context.Context, email string) (Login, error) {
 	var login Login
-	err := db.pg.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, email_proven,
-			disabled_at IS NOT NULL
+	err := db.pg.System().NewRaw(`SELECT id, email, name, platform_role, password_hash, disabled_at IS NOT NULL
 		FROM users WHERE lower(email) = ?`, app.NormalEmail(email)).
 		Scan(ctx, &login.User.ID, &login.User.Email, &login.User.Name, &login.User.PlatformRole, &login.PasswordHash,
-			&login.EmailProven, &login.Disabled)
+			&login.Disabled)
 	return login, pg.Classify(err)
 }
 

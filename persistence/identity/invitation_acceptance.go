@@ -28,17 +28,16 @@ func (db *DB) InvitedEmail(ctx context.Context, token app.Secret) (string, error
 // Invited is the login with the email of an invitation.
 type Invited struct {
 	Login
-	New       bool // there is no such user; Login is zero
-	Claimable bool // the invitation was mailed, and the email of the user was never proven
+	New bool // there is no such user; Login is zero
 }
 
 // Invited returns the login with the email of an invitation. It returns TOKEN_INVALID if the token is unknown or the
 // invitation has ended, and WEBSITE_SUSPENDED if the website is suspended.
 func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (Invited, error) {
 	var email string
-	var mailed, suspended bool
-	err := db.pg.System().NewRaw(`SELECT i.email, i.mailed, `+toSuspended+` FROM invitations i WHERE `+acceptable,
-		hashOf(token), now).Scan(ctx, &email, &mailed, &suspended)
+	var suspended bool
+	err := db.pg.System().NewRaw(`SELECT i.email, `+toSuspended+` FROM invitations i WHERE `+acceptable,
+		hashOf(token), now).Scan(ctx, &email, &suspended)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Invited{}, invitationEnded()
@@ -51,7 +50,7 @@ func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (Inv
 	if app.CodeOf(err) == app.CodeNotFound {
 		return Invited{New: true}, nil
 	}
-	return Invited{Login: login, Claimable: mailed && !login.EmailProven && !login.Disabled}, err
+	return Invited{Login: login}, err
 }
 
 // InvitationFailed counts a wrong password or one-time password of an existing user who accepts an
@@ -80,11 +79,11 @@ func (db *DB) InvitationFailed(ctx context.Context, now time.Time, by app.Actor,
 }
 
 // Accept makes the invited user a member of the invitation's stores and returns the user and the first
-// of the stores. With a password hash it creates the user, or takes the account over whose email was never proven, if
-// the invitation was mailed; otherwise the user with that email joins. A mailed invitation proves the email. Accept
-// raises the role of an existing membership, and never lowers it. It returns TOKEN_INVALID and
-// WEBSITE_SUSPENDED like [DB.Invited], INVALID_CREDENTIALS if the user is disabled or has another email meanwhile, and
-// CONFLICT if the email belongs to a platform administrator, or a user with that email was created concurrently.
+// of the stores. With a password hash it creates the user; otherwise the user with that email joins, whose credentials
+// were right. A mailed invitation proves the email. Accept raises the role of an existing membership, and never lowers
+// it. It returns TOKEN_INVALID and WEBSITE_SUSPENDED like [DB.Invited], INVALID_CREDENTIALS if the user is disabled or
+// has another email meanwhile, and CONFLICT if the email belongs to a platform administrator, or a user with that email
+// was created concurrently.
 func (db *DB) Accept(
 	ctx context.Context, now time.Time, by app.Actor, token app.Secret, name, passwordHash string,
 ) (app.User, app.StoreID, error) {
@@ -108,7 +107,7 @@ func (db *DB) Accept(
 		if name != "" {
 			invitation.Name = name
 		}
-		if user, err = invitedUser(ctx, tx, now, by, invitation, passwordHash); err != nil {
+		if user, err = invitedUser(ctx, tx, now, invitation, passwordHash); err != nil {
 			return err
 		}
 		stores, err = join(ctx, tx, now, by.As(user), user.ID, invitation)
@@ -120,10 +119,10 @@ func (db *DB) Accept(
 	return user, stores[0], nil
 }
 
-// invitedUser returns the user with the email of an invitation. With a password hash it creates the user or takes the
-// account over, see [DB.Accept].
+// invitedUser returns the user with the email of an invitation. With a password hash it creates the user, see
+// [DB.Accept].
 func invitedUser(
-	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, invitation invitationRow, passwordHash string,
+	ctx context.Context, tx bun.Tx, now time.Time, invitation invitationRow, passwordHash string,
 ) (user app.User, err error) {
 	created := false
 	if passwordHash != "" {
@@ -135,10 +134,9 @@ func invitedUser(
 			return user, err
 		}
 	}
-	var proven bool
-	err = tx.NewRaw(`SELECT id, email, name, platform_role, email_proven
+	err = tx.NewRaw(`SELECT id, email, name, platform_role
 		FROM users WHERE lower(email) = ? AND disabled_at IS NULL FOR UPDATE`, app.NormalEmail(invitation.Email)).
-		Scan(ctx, &user.ID, &user.Email, &user.Name, &user.PlatformRole, &proven)
+		Scan(ctx, &user.ID, &user.Email, &user.Name, &user.PlatformRole)
 	switch {
 	case errors.Is(err, sql.ErrNoRows): // since the password was checked
 		return user, app.Errorf(app.CodeInvalidCredentials, "the user is disabled")
@@ -153,33 +151,9 @@ func invitedUser(
 		_, err = tx.NewRaw(`UPDATE users SET email_proven = email_proven OR ? WHERE id = ?`, invitation.Mailed,
 			user.ID).Exec(ctx)
 		return user, err
-	case proven || !invitation.Mailed: // created or proven concurrently: the password was not checked
-		return user, app.Errorf(app.CodeConflict,
-			"the account of this email has just changed; accept again with its password")
 	}
-	user.Name = invitation.Name
-	return user, takeOver(ctx, tx, now, by, user, passwordHash)
-}
-
-// takeOver gives the account of a locked user, whose email was never proven, to the person who accepts a mailed
-// invitation.
-func takeOver(
-	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, passwordHash string,
-) error {
-	_, err := tx.NewRaw(`UPDATE users SET name = ?, password_hash = ? WHERE id = ?`, user.Name, passwordHash, user.ID).
-		Exec(ctx)
-	if err != nil {
-		return err
-	}
-	if _, err := userSessions.end(ctx, tx, now, string(user.ID), "", app.EndedByPassword); err != nil {
-		return err
-	}
-	err = pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditPasswordReset, string(user.ID),
-		map[string]any{"reason": byClaim})
-	if err != nil {
-		return err
-	}
-	return claimEmail(ctx, tx, now, by.As(user), user.ID)
+	return user, app.Errorf(app.CodeConflict, // created concurrently: the password was not checked
+		"the account of this email has just changed; accept again with its password")
 }
 
 // join makes a user a member of the stores of an invitation and returns the stores, sorted.

@@ -18,9 +18,9 @@ import (
 func (db *DB) LoginOf(ctx context.Context, user app.UserID) (Login, error) {
 	var login Login
 	err := db.pg.System().DB.QueryRowContext(ctx, `SELECT id, email, name, platform_role, password_hash,
-		email_proven, disabled_at IS NOT NULL FROM users WHERE id = $1`, user).
+		disabled_at IS NOT NULL FROM users WHERE id = $1`, user).
 		Scan(&login.User.ID, &login.User.Email, &login.User.Name, &login.User.PlatformRole, &login.PasswordHash,
-			&login.EmailProven, &login.Disabled)
+			&login.Disabled)
 	return login, pg.Classify(err)
 }
 

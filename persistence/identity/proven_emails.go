@@ -12,9 +12,9 @@ import (
 
 // The email of a user is proven once a link that was mailed to it has been used. The email of a user who accepted an
 // invitation whose link was shown to the inviter is not: the inviter may have accepted it with a stranger's address.
-// The first mailed link then takes the account over (docs/behaviour.md#proven-emails).
+// The first mailed link that resets the password then takes the account over (docs/behaviour.md#proven-emails).
 
-// claimEmail records that a mailed link proved the email of a locked user, and switches the one-time passwords of the
+// claimEmail records that such a link proved the email of a locked user, and switches the one-time passwords of the
 // user's past off. The caller replaces the password and ends the sessions.
 func claimEmail(ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.UserID) error {
 	state, err := lockOTP(ctx, tx, user)
@@ -25,8 +25,6 @@ func claimEmail(ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, use
 	if err != nil || !state.on {
 		return err
 	}
-	return pg.AuditUser(ctx, tx, now, user, by, app.AuditOTPDisabled, string(user), map[string]any{"reason": byClaim})
+	return pg.AuditUser(ctx, tx, now, user, by, app.AuditOTPDisabled, string(user),
+		map[string]any{"reason": "email_proven"})
 }
-
-// byClaim is the reason in the audit trail of changes to an account whose email was not proven before.
-const byClaim = "email_proven"

@@ -273,8 +273,8 @@ func (c *Client) AllAuditEntries(
 
 // AcceptInvitation sends POST /auth/accept-invite: accept an invitation and log in.
 //
-// An existing user gives the current password. If the invitation was mailed and the user's email was never proven,
-// another password replaces that of the account, ends its sessions and switches its one-time passwords off.
+// An existing user gives the current password, or resets it first. Ten wrong passwords or one-time passwords end
+// the invitation.
 //
 // No credential is required.
 //

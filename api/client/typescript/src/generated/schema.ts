@@ -289,7 +289,7 @@ export interface paths {
         put?: never;
         /**
          * Accept an invitation and log in
-         * @description An existing user gives the current password. If the invitation was mailed and the user's email was never proven, another password replaces that of the account, ends its sessions and switches its one-time passwords off.
+         * @description An existing user gives the current password, or resets it first. Ten wrong passwords or one-time passwords end the invitation.
          *
          *     No credential is required.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again

@@ -16,6 +16,9 @@ import { Gate } from "./gate";
 const invalidInvitation =
   "This invitation has been used, has expired or was replaced by a newer one. Ask for a new invitation.";
 
+const wrongPassword =
+  "An account with this email exists. Enter its password, or reset it on the login page with “Forgot password?”.";
+
 /** The page behind an invitation link. The token is in the URL fragment, which is never sent to a server or logged. */
 export function AcceptInvitePage() {
   const [token] = useState(() => location.hash.slice(1));
@@ -37,7 +40,9 @@ export function AcceptInvitePage() {
   // The form then also asks for the code of the existing user's second factor.
   const [otp, setOtp] = useState(false);
   if (code === "OTP_REQUIRED" && !otp) setOtp(true);
-  const invalid = accept.error instanceof ComandaError && accept.error.code === "TOKEN_INVALID";
+  let error = accept.error;
+  if (code === "TOKEN_INVALID") error = new ComandaError({ status: 401, code, message: invalidInvitation });
+  if (code === "INVALID_CREDENTIALS" && !otp) error = new ComandaError({ status: 401, code, message: wrongPassword });
   if (!token) {
     return (
       <Gate title="Accept invitation">
@@ -68,15 +73,7 @@ export function AcceptInvitePage() {
           error={fieldErrors(accept.error)("password")}
         />
         {otp && <OtpField error={code === "OTP_REQUIRED" ? "Enter the code of your second factor." : undefined} />}
-        {code !== "OTP_REQUIRED" && (
-          <Failure
-            error={
-              invalid
-                ? new ComandaError({ status: 401, code: "TOKEN_INVALID", message: invalidInvitation })
-                : accept.error
-            }
-          />
-        )}
+        {code !== "OTP_REQUIRED" && <Failure error={error} />}
         <Button type="submit" busy={accept.isPending}>
           Accept invitation
         </Button>
