@@ -84,10 +84,13 @@ func createAPIKey(
 	if err != nil {
 		return app.IssuedAPIKey{}, err
 	}
+	// The lock of the store's row prevents concurrent requests from exceeding the limit. A statement that waits for the
+	// lock does not see the key for which it waited, so another one counts.
+	if _, err := tx.NewRaw(`SELECT FROM stores WHERE id = ? FOR NO KEY UPDATE`, home).Exec(ctx); err != nil {
+		return app.IssuedAPIKey{}, err
+	}
 	var count int
-	// The lock of the store's row prevents concurrent requests from exceeding the limit.
-	err = tx.NewRaw(`SELECT count(*) FROM (SELECT id FROM stores WHERE id = ? FOR NO KEY UPDATE) store
-		JOIN api_keys k ON k.store_id = store.id AND k.revoked_at IS NULL`, home).Scan(ctx, &count)
+	err = tx.NewRaw(`SELECT count(*) FROM api_keys WHERE store_id = ? AND revoked_at IS NULL`, home).Scan(ctx, &count)
 	if err != nil {
 		return app.IssuedAPIKey{}, err
 	}
