@@ -58,7 +58,7 @@ func routes() []route {
 		{Method: post, Path: "/auth/login", Realms: users, Permission: public, Limit: perLogin, Cookie: userCookie,
 			Status: 200, Handler: login},
 		{Method: post, Path: "/auth/refresh", Realms: users, Permission: byRefreshToken, Limit: perRefresh,
-			Cookie: userCookie, Status: 200, Handler: refresh},
+			Cookie: userCookie, Across: true, Status: 200, Handler: refresh},
 		{Method: post, Path: "/auth/switch-store", Realms: tenant, Permission: app.SwitchStore, Limit: perSession,
 			Across: true, Status: 200, Handler: switchStore},
 		{Method: post, Path: "/auth/logout", Realms: users, Permission: app.EndOwnTenantLogin, Limit: perSession,
@@ -139,7 +139,7 @@ func routes() []route {
 		{Method: post, Path: "/customer-auth/social/link", Realms: customer, Permission: app.OwnCustomerAccount,
 			Limit: perLink, Across: true, Status: 200, Handler: linkProvider},
 		{Method: post, Path: "/customer-auth/refresh", Realms: customer, Permission: byRefreshToken, Limit: perRefresh,
-			Cookie: customerCookie, Status: 200, Handler: refreshCustomer},
+			Cookie: customerCookie, Across: true, Status: 200, Handler: refreshCustomer},
 		{Method: post, Path: "/customer-auth/logout", Realms: customer, Permission: app.EndCustomerLogin, Status: 200,
 			Limit: perSession, Cookie: customerCookie, Handler: logoutCustomer},
 

@@ -94,12 +94,18 @@ type places struct {
 // enterWork waits until a website may begin the work of a request. It returns UNAVAILABLE if its earlier requests take
 // too long, or too many of them wait.
 func (s *Server) enterWork(ctx context.Context, c *call) error {
-	p := c.principal
-	if p.WebsiteID == "" { // a platform administrator, or the route needs no access token
+	website := c.principal.WebsiteID
+	if c.route.Permission == byRefreshToken {
+		var err error
+		if website, err = s.db.WebsiteOfSession(ctx, c.refresh.realm, c.refresh.session); err != nil {
+			return err
+		}
+	}
+	if website == "" { // a platform administrator, or the route needs no credential
 		return nil
 	}
-	c.places = &places{work: s.work, website: p.WebsiteID}
-	return c.places.begin(ctx, s.work.limits(c)...)
+	c.places = &places{work: s.work, website: website}
+	return c.places.begin(ctx, s.work.limits(c, website)...)
 }
 
 // enterRead waits until a website may read stored messages for its streams. It returns false if that takes too long.
@@ -122,8 +128,8 @@ type gateLimit struct {
 }
 
 // limits returns the limits of a request, in the order in which it takes the places.
-func (w *work) limits(c *call) []gateLimit {
-	website := string(c.principal.WebsiteID)
+func (w *work) limits(c *call, of app.WebsiteID) []gateLimit {
+	website := string(of)
 	var limits []gateLimit
 	switch c.route.Load {
 	case anImport:

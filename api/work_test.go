@@ -275,3 +275,27 @@ func TestWaitersOfAHostileNeighbour(t *testing.T) {
 			work.queued, len(work.gates))
 	}
 }
+
+// Refreshes of tokens are work in progress of the website of their session.
+func TestRefreshesAreWork(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	customer := claimsOf(t, w.addCustomer("own", "ada@example.com").AccessToken)["sid"].(string)
+	cookie := w.server.tokens.mintRefresh(app.RealmCustomer, app.SessionID(customer), 0)
+	requests := &places{work: w.server.work}
+	website := string(w.stores["own"].website)
+	for range w.server.work.across {
+		if !requests.enter(t.Context(), gateLimit{gate{"across", website}, w.server.work.across}) {
+			t.Fatal("got no place, want one")
+		}
+	}
+	w.server.work.wait = time.Millisecond
+	own := w.browse("OWNER", "own")
+	own.present(own.cookie).refused(app.CodeUnavailable)
+	w.do("POST", "/customer-auth/refresh", "", nil, header("Cookie", customerCookie+"="+cookie)).
+		refused(app.CodeUnavailable)
+	w.browse("FOREIGN", "foreign").refresh()
+	w.browse("PLATFORM", "own").refresh()
+	requests.leave()
+	own.refresh()
+}

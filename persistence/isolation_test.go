@@ -215,6 +215,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"countSealed",                      // reseal
 		"identity.UseOTP",                  // login
 		"identity.WebsiteOf",               // a login names only the store
+		"identity.WebsiteOfSession",        // a refresh token names only the session
 		"identity.RecoveryHash",            // login
 		"identity.ProveIdentity",           // users belong to no store
 		"identity.WebsiteByDomain",         // a request from a page has no store yet

@@ -280,6 +280,22 @@ func (db *DB) WebsiteOf(ctx context.Context, store app.StoreID) (website app.Web
 	return website, pg.Classify(err)
 }
 
+// WebsiteOfSession returns the website of a session's store. It returns "" if there is no such session, or if it has no
+// store.
+func (db *DB) WebsiteOfSession(
+	ctx context.Context, realm app.Realm, session app.SessionID,
+) (website app.WebsiteID, err error) {
+	query := "SELECT website_id FROM stores WHERE id = (SELECT active_store_id FROM sessions WHERE id = $1)"
+	if realm == app.RealmCustomer {
+		query = "SELECT website_id FROM stores WHERE id = (SELECT store_id FROM customer_sessions WHERE id = $1)"
+	}
+	err = db.lookups.System().DB.QueryRowContext(ctx, query, session).Scan(&website)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return website, pg.Classify(err)
+}
+
 // BelongsTo reports whether a store belongs to a website.
 func (db *DB) BelongsTo(ctx context.Context, store app.StoreID, website app.WebsiteID) (bool, error) {
 	var belongs bool
