@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"reflect"
 	"strings"
@@ -54,7 +55,34 @@ func export[T any](
 	}
 	x.log.Warn().Err(err).Msg("export broken off")
 	_ = control.SetWriteDeadline(time.Unix(1, 0)) // the compressor must not complete the response
+	if !c.request.ProtoAtLeast(1, 1) {
+		reset(control)
+	}
 	panic(http.ErrAbortHandler)
+}
+
+// reset resets the connection of a client of HTTP/1.0, which takes any other end of a connection for the end of the
+// response.
+func reset(control *http.ResponseController) {
+	connection, _, err := control.Hijack()
+	if err != nil {
+		return // a test recorder
+	}
+	for {
+		switch at := connection.(type) {
+		case interface{ NetConn() net.Conn }: // *tls.Conn
+			connection = at.NetConn()
+		case interface{ Raw() net.Conn }: // *proxyproto.Conn
+			connection = at.Raw()
+		case interface{ SetLinger(sec int) error }: // *net.TCPConn
+			_ = at.SetLinger(0) // it is closed in any case
+			connection.Close()
+			return
+		default:
+			connection.Close()
+			return
+		}
+	}
 }
 
 // listWriter writes the body of a response whose data is a struct T with lists. The first part has the members that are

@@ -3,6 +3,7 @@ package api
 import (
 	"compress/gzip"
 	"context"
+	"crypto/tls"
 	"io"
 	"net/http"
 	"net/http/httptest"
@@ -242,5 +243,31 @@ func TestListWriter(t *testing.T) {
 	const want = `{"success":true,"data":{"a":[],"name":"x","b":[1,2,3],"c":[]}}`
 	if strings.TrimSpace(out.String()) != want {
 		t.Errorf("body: got %s, want %s", &out, want)
+	}
+}
+
+// Clients of HTTP/1.0, for which the end of the connection is the end of the body, see an error in the middle of an
+// export.
+func TestBrokenExportsToHTTP10(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	wire := newWire(t, w.db)
+	listener := w.exportsOn(wire.db, func(*Server) {})
+	path := w.addLongHistory("own", 1000)
+	for lost, want := range map[string]bool{"": true, "FROM customer_sessions": false} {
+		wire.lose(lost)
+		config := listener.Client().Transport.(*http.Transport).TLSClientConfig.Clone()
+		config.NextProtos = nil
+		address := listener.Listener.Addr().String()
+		connection, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", address)
+		w.must(err)
+		defer connection.Close()
+		_, err = io.WriteString(connection,
+			"GET "+path+" HTTP/1.0\r\nHost: x\r\nAuthorization: Bearer "+w.tokens["OWNER"]+"\r\n\r\n")
+		w.must(err)
+		n, err := io.Copy(io.Discard, connection)
+		if (err == nil) != want {
+			t.Errorf("statement %q fails: got error %v after %d bytes, want none: %t", lost, err, n, want)
+		}
 	}
 }
