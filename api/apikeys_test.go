@@ -285,6 +285,15 @@ func TestTheSandbox(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	owner, own := w.tokens["OWNER"], w.stores["own"]
+	w.do("PATCH", "/settings", owner, object{"openingHours": openingBody(), "seats": 7}).ok(200, nil)
+	w.do("POST", "/store/pause", owner, object{"until": noon.Add(time.Hour)}).ok(200, nil)
+	w.do("PATCH", "/products/"+string(own.product.ID), owner, object{
+		"sku": "P1", "externalId": "till-1", "stockQuantity": 3, "soldOutUntil": noon.Add(time.Hour),
+		"optionGroups": []object{{"name": "Size", "options": []object{{"name": "Large", "priceMinor": 100}}}},
+	}).ok(200, nil)
+	deleted := w.addProduct(own.id)
+	w.do("DELETE", "/products/"+string(deleted), owner, nil).ok(204, nil)
+	w.now = noon.Add(time.Minute)
 	created, _ := w.createKey(owner, object{"mode": "test", "scopes": app.Scopes})
 	second, _ := w.createKey(owner, object{"mode": "test"})
 	sandbox := created.StoreID
@@ -293,10 +302,29 @@ func TestTheSandbox(t *testing.T) {
 		t.Errorf("got %+v, then %+v; want two test keys of one sandbox", created, second)
 	}
 	// The key sees the sandbox and nothing else.
-	var products []app.Product
+	var products, menu []app.Product
 	w.do("GET", "/products", created.Key, nil).ok(200, &products)
-	if len(products) != 0 {
-		t.Errorf("products of the sandbox: got %+v, want none", products)
+	w.do("GET", "/products", owner, nil).ok(200, &menu)
+	if len(products) != 1 || len(menu) != 1 || products[0].ID == menu[0].ID {
+		t.Fatalf("products: got %+v in the sandbox, want copies of %+v", products, menu)
+	}
+	want := menu[0]
+	want.ID, want.StoreID, want.Version, want.SoldOutUntil, want.Orderable = products[0].ID, sandbox, 1, nil, true
+	want.CreatedAt, want.UpdatedAt = app.At(w.now), app.At(w.now)
+	if diff := cmp.Diff(want, products[0]); diff != "" {
+		t.Error("product of the sandbox (-want +got):", diff)
+	}
+	inside := w.token("OWNER", sandbox)
+	var settings, copied app.Settings
+	w.do("GET", "/settings", owner, nil).ok(200, &settings)
+	w.do("GET", "/settings", inside, nil).ok(200, &copied)
+	if diff := cmp.Diff(settings, copied); diff != "" {
+		t.Error("settings of the sandbox (-want +got):", diff)
+	}
+	var store app.Store
+	w.do("GET", "/store", created.Key, nil).ok(200, &store)
+	if store.OrderingPausedUntil != nil {
+		t.Errorf("sandbox: ordering is paused until %s, want no pause", store.OrderingPausedUntil)
 	}
 	w.do("GET", "/orders/"+string(own.order.ID), created.Key, nil).refused(app.CodeNotFound)
 	w.do("GET", "/products?storeId="+string(own.id), created.Key, nil).refused(app.CodeStoreMismatch)
@@ -340,7 +368,6 @@ func TestTheSandbox(t *testing.T) {
 	}
 
 	// There, keys are test keys, and there is no sandbox of a sandbox.
-	inside := w.token("OWNER", sandbox)
 	w.do("POST", "/api-keys", inside, altered(apiKeyBody(), object{"mode": "live"})).
 		refused(app.CodeValidationFailed, "mode")
 	for _, change := range []object{{}, {"mode": "test"}} {

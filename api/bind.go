@@ -35,6 +35,9 @@ func (c *call) bind(in any) error {
 	b.ifMatch(v, c)
 	b.lastEventID(v, c)
 	b.query(v, c.request.URL.RawQuery)
+	for _, fault := range c.rowFaults {
+		b.fault(fault.Path, fault.Message)
+	}
 	if c.body != nil {
 		if err := checkContent(c.body); err != nil {
 			return err
@@ -43,7 +46,8 @@ func (c *call) bind(in any) error {
 	}
 	b.idempotencyKey(c)
 	b.validate(in)
-	if in, ok := in.(checked); ok && !b.mistyped && !b.full() {
+	// The rules of rows apply to mistyped rows, too, so that one response lists all faults.
+	if in, ok := in.(checked); ok && (!b.mistyped || c.route.Handler.rows) && !b.full() {
 		for _, d := range in.check() {
 			b.fault(d.Path, d.Message)
 		}

@@ -103,7 +103,8 @@ func (w *world) addShopper() *shopper {
 	w.do("POST", s.path+"/addresses", s.AccessToken, altered(addressBody(), object{"label": personal}),
 		header("Idempotency-Key", "address")).ok(201, nil)
 	w.do("POST", "/orders", staff, object{
-		"items": []any{object{"productId": own.product.ID, "quantity": 3, "note": personal}}, "customerId": s.Customer.ID,
+		"items":           []any{object{"productId": own.product.ID, "quantity": 3, "note": personal}},
+		"customerId":      s.Customer.ID,
 		"fulfillmentType": "DELIVERY", "note": personal, "metadata": object{"by": personal},
 		"deliveryAddress": object{"line1": personal + " street", "city": "Berlin", "country": "DE"},
 	}, header("Idempotency-Key", "order")).ok(201, &s.order)
@@ -119,7 +120,8 @@ func (w *world) addShopper() *shopper {
 	w.do("POST", "/customer-auth/login", "", altered(credentials(personalEmail, "wrong"), object{"storeId": own.id})).
 		refused(app.CodeInvalidCredentials)
 	w.exec(`INSERT INTO customer_email_changes (id, store_id, customer_id, email, token_hash, created_at, expires_at)
-		SELECT 'emc_' || id, store_id, id, 'new-' || email, sha256(id::bytea), created_at, created_at + interval '1 hour'
+		SELECT 'emc_' || id, store_id, id, 'new-' || email, sha256(id::bytea), created_at,
+			created_at + interval '1 hour'
 		FROM customers WHERE id = $1`, s.Customer.ID)
 	return s
 }
@@ -147,7 +149,8 @@ func TestEraseCustomer(t *testing.T) {
 	s := w.addShopper()
 	w.do("DELETE", s.path, admin, nil).refused(app.CodeConflict)
 	w.settle(s)
-	w.exec("UPDATE orders SET updated_at = updated_at - interval '9 days'") // a failed payment does not change its order
+	// A failed payment does not change its order.
+	w.exec("UPDATE orders SET updated_at = updated_at - interval '9 days'")
 	var open, ended app.DeliveryID
 	for _, c := range persistencetest.Claim(t, w.db) {
 		switch {
@@ -167,7 +170,8 @@ func TestEraseCustomer(t *testing.T) {
 			all = append(all, string(a.body.Data))
 		}
 		return append(all, w.text(`SELECT string_agg(concat_ws(' ', id, status, subtotal_minor, discount_minor,
-			delivery_fee_minor, tax_minor, total_minor, paid_minor, refunded_minor, item_count, business_date), ',' ORDER BY id)
+			delivery_fee_minor, tax_minor, total_minor, paid_minor, refunded_minor, item_count, business_date), ','
+			ORDER BY id)
 			|| (SELECT string_agg(concat_ws(' ', id, total_orders, loyalty_points), ',' ORDER BY id) FROM customers)
 			|| (SELECT string_agg(concat_ws(' ', id, amount_minor, refunded_minor, transaction_id), ',' ORDER BY id)
 				FROM payments) FROM orders`))
@@ -194,7 +198,8 @@ func TestEraseCustomer(t *testing.T) {
 	for _, c := range persistencetest.Claim(t, w.db) { // customer.updated of the erasure
 		persistencetest.Attempt(t, w.db, c.ID, 1, app.AttemptDelivered, time.Second)
 	}
-	if step, err = w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, 100); err != nil || step.Waiting != 0 {
+	step, err = w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, 100)
+	if err != nil || step.Waiting != 0 {
 		t.Errorf("last step: got %+v and error %v, want nothing that waits", step, err)
 	}
 	w.exec("UPDATE attempts SET response_body = NULL WHERE event_id NOT IN (SELECT id FROM outbox WHERE erasing <> '')")
@@ -208,8 +213,14 @@ func TestEraseCustomer(t *testing.T) {
 	want.Email, want.FirstName, want.LastName, want.Phone = "", "", "", ""
 	want.TotalOrders, want.LoyaltyPoints = updated.TotalOrders, updated.LoyaltyPoints
 	want.Version, want.UpdatedAt, want.Metadata = updated.Version, updated.UpdatedAt, updated.Metadata
+	want.ErasedAt = new(app.At(noon))
 	if diff := cmp.Diff(app.CustomerUpdated{Customer: want, UpdatedFields: []string{"erased"}}, updated); diff != "" {
 		t.Error("customer.updated (-want +got):", diff)
+	}
+	var shown customerOut
+	w.do("GET", "/customers/"+string(s.Customer.ID), w.tokens["MANAGER"], nil).ok(200, &shown)
+	if diff := cmp.Diff(want, shown.Customer); diff != "" {
+		t.Error("the erased customer (-want +got):", diff)
 	}
 	if got := w.text(`SELECT count(*) FROM audit WHERE actor_realm = 'customer' AND address <> '` +
 		string(s.Customer.ID) + `' AND (actor_id = '` + string(s.Customer.ID) + `' OR target = '` +
@@ -230,7 +241,8 @@ func (w *world) afterErasure(s *shopper) {
 	w.do("POST", "/orders/quote", w.tokens["OWNER"], order).refused(app.CodeValidationFailed, "customerId")
 	reservation := altered(reservationBody(), object{"customer": nil, "customerId": s.Customer.ID})
 	w.do("POST", "/reservations", w.tokens["OWNER"], reservation).refused(app.CodeValidationFailed, "customerId")
-	if jobs := w.text("SELECT string_agg(subject, ',') FROM jobs WHERE kind = 'erasure'"); jobs != string(s.Customer.ID) {
+	jobs := w.text("SELECT string_agg(subject, ',') FROM jobs WHERE kind = 'erasure'")
+	if jobs != string(s.Customer.ID) {
 		w.Errorf("jobs: got %s, want one for %s", jobs, s.Customer.ID)
 	}
 	w.addCustomer("own", personalEmail) // the email is free again
@@ -335,7 +347,8 @@ func TestErasureCancelsQueuedDeliveries(t *testing.T) {
 	w := newWorld(t)
 	own, s := w.stores["own"].id, w.addShopper()
 	w.settle(s)
-	w.exec("UPDATE orders SET updated_at = updated_at - interval '9 days'") // a failed payment does not change its order
+	// A failed payment does not change its order.
+	w.exec("UPDATE orders SET updated_at = updated_at - interval '9 days'")
 	w.do("DELETE", s.path, w.tokens["ADMIN"], nil).ok(204, nil)
 	for {
 		dispatched, err := w.db.Dispatch(t.Context(), noon, 1000)

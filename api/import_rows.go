@@ -61,11 +61,12 @@ func (s *Server) readRows(ctx context.Context, c *call) error {
 	if !c.route.Handler.rows {
 		return nil
 	}
+	rows := &rowReader{ctx: ctx, body: http.MaxBytesReader(c.exchange, c.request.Body, maxRowsBody)}
 	read := csvRows
 	if isText(c.request.Header, "application/json") {
 		read = jsonRows
 	}
-	body, err := read(&rowReader{ctx: ctx, body: http.MaxBytesReader(c.exchange, c.request.Body, maxRowsBody)})
+	body, err := read(rows)
 	switch _, tooLarge := errors.AsType[*http.MaxBytesError](err); {
 	case tooLarge:
 		return rowsTooLarge()
@@ -74,7 +75,7 @@ func (s *Server) readRows(ctx context.Context, c *call) error {
 	case errors.Is(err, errBroken):
 		return unreadable()
 	}
-	c.body = body
+	c.body, c.rowFaults = body, rows.faults
 	return err
 }
 
@@ -83,6 +84,7 @@ type rowReader struct {
 	ctx         context.Context
 	body        io.Reader
 	read, limit int64
+	faults      []app.Detail // of rows that were read
 }
 
 var (
@@ -198,7 +200,8 @@ const columnNames = "sku, name, description, category, priceMinor, currency, tax
 const csvAhead = 4096
 
 // csvRows returns the rows of a CSV. The header line determines the separator. Cells that are not of their column's
-// type become strings, which validation refuses with the path of the cell. Rows beyond the limit are not read.
+// type become strings, which validation refuses with the path of the cell. A row with another number of cells than the
+// header line is a fault, and becomes an empty object. Rows beyond the limit are not read.
 func csvRows(body *rowReader) ([]byte, error) {
 	body.next(0, csvAhead)
 	buffered := bufio.NewReaderSize(body, csvAhead)
@@ -223,8 +226,7 @@ func csvRows(body *rowReader) ([]byte, error) {
 		return nil, err
 	}
 	out := []byte(`{"rows":[`)
-	var faults []app.Detail
-	for row := 0; row <= maxRows && len(faults) < app.MaxImportFaults; row++ {
+	for row := 0; row <= maxRows && len(body.faults) < app.MaxImportFaults; row++ {
 		before := reader.InputOffset()
 		body.next(before, csvAhead)
 		cells, err := reader.Read()
@@ -242,19 +244,16 @@ func csvRows(body *rowReader) ([]byte, error) {
 		}
 		if len(cells) != len(names) {
 			message := fmt.Sprintf("has %d cells, but the header line has %d", len(cells), len(names))
-			faults = append(faults, app.Detail{Path: fmt.Sprintf("rows[%d]", row), Message: message})
-			continue
+			body.faults = append(body.faults, app.Detail{Path: fmt.Sprintf("rows[%d]", row), Message: message})
+			cells = nil
 		}
 		if row > 0 {
 			out = append(out, ',')
 		}
-		out = appendRow(out, names, cells)
+		out = appendRow(out, names[:len(cells)], cells)
 		if len(out) > 2*maxRowsBody { // control characters take six bytes each in JSON
 			return nil, rowsTooLarge()
 		}
-	}
-	if len(faults) > 0 {
-		return nil, app.InvalidAll(faults)
 	}
 	return append(out, "]}"...), nil
 }

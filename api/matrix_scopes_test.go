@@ -63,6 +63,8 @@ var scoped = map[string]string{
 	"GET /events/stream":        "webhooks:manage",
 	"GET /events/{id}":          "webhooks:manage",
 	"GET /orders/stream":        "read:orders write:orders",
+	"POST /store/pause":         "write:orders",
+	"POST /store/resume":        "write:orders",
 	"PATCH /orders/{id}/status": "write:orders",
 	"GET /orders/{id}/history":  "read:orders write:orders",
 

@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -198,6 +199,13 @@ func TestStoreHours(t *testing.T) {
 	w.do("PATCH", "/settings", owner, object{"timezone": "Europe/Berlin", "closures": []object{
 		{"from": "2026-11-20", "to": "2026-11-20"}}}).ok(200, nil)
 	store := see("closed on Friday", "2026-11-21T10:00:00.000Z", "2026-11-21T17:00:00.000Z")
+	var settings app.Settings
+	w.do("GET", "/settings", owner, nil).ok(200, &settings)
+	if diff := cmp.Diff([]any{settings.OpeningHours, settings.Closures},
+		[]any{store.OpeningHours, store.Closures}); diff != "" || len(store.OpeningHours) != 3 {
+		t.Errorf("hours and closures: got %v and %v, want those of the settings (-want +got): %s", store.OpeningHours,
+			store.Closures, diff)
+	}
 	if len(store.Hours) != 3 || store.OrderingPausedUntil != nil {
 		t.Errorf("store: got %+v, want hours of three types and no pause", store)
 	}
@@ -261,6 +269,33 @@ func TestPausedOrdering(t *testing.T) {
 	}
 }
 
+// A till pauses and resumes ordering with an API key, whose own orders are refused meanwhile.
+func TestKeyPausesOrdering(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	key := w.key("own", app.ScopeWriteOrders)
+	until := app.At(w.now.Add(time.Hour))
+	var store app.Store
+	w.do("POST", "/store/pause", key, object{"until": until, "reason": "oven"}).ok(200, &store)
+	if !cmp.Equal(store.OrderingPausedUntil, &until) || !slices.Contains(store.Scopes, "write:orders") {
+		t.Errorf("store: got %+v, want a pause until %s and the scopes of the key", store, until)
+	}
+	a := w.do("POST", "/orders", key, w.orderBody("own")).refused(app.CodeStoreClosed, "nextOpenAt")
+	if got := a.body.Error.Details[0].Message; got != until.String() {
+		t.Errorf("nextOpenAt: got %s, want %s", got, until)
+	}
+	var trail []app.AuditEntry
+	w.do("GET", "/audit?action=ordering.paused", w.tokens["OWNER"], nil).ok(200, &trail)
+	if len(trail) != 1 || trail[0].Actor.Realm != app.RealmAPIKey {
+		t.Errorf("audit: got %+v, want one pause by an API key", trail)
+	}
+	w.do("POST", "/store/resume", key, nil).ok(200, &store)
+	if store.OrderingPausedUntil != nil {
+		t.Errorf("resumed: got a pause until %s", store.OrderingPausedUntil)
+	}
+	w.do("POST", "/orders", key, w.orderBody("own")).ok(201, nil)
+}
+
 func TestBadPauses(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -278,6 +313,6 @@ func TestBadPauses(t *testing.T) {
 	}
 	w.do("POST", "/store/pause", w.tokens["STAFF"], object{"until": w.now.Add(app.MaxPause)}).ok(200, nil)
 	w.do("POST", "/store/resume", w.tokens["STAFF"], object{"until": w.now}).refused(app.CodeValidationFailed, "until")
-	w.do("POST", "/store/pause", w.key("own", app.Scopes[:]...), object{"until": w.now.Add(time.Hour)}).
+	w.do("POST", "/store/pause", w.key("own", app.ScopeReadOrders), object{"until": w.now.Add(time.Hour)}).
 		refused(app.CodeInsufficientScope)
 }

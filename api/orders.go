@@ -66,11 +66,7 @@ type guestIn struct {
 }
 
 func (in placeOrderIn) check() []app.Detail {
-	var faults []app.Detail
-	if (in.CustomerID == "") == (in.Customer == nil) {
-		message := "either customerId or customer is required, not both"
-		faults = append(faults, app.Detail{Path: "customerId", Message: message})
-	}
+	faults := checkGuest(in.CustomerID, in.Customer)
 	switch in.FulfillmentType {
 	case app.FulfillmentDelivery:
 		if in.DeliveryAddress == nil {

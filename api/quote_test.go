@@ -43,7 +43,7 @@ func TestQuote(t *testing.T) {
 	w.do("POST", "/orders/quote", w.tokens["STAFF"], altered(w.orderBody("own"), object{"discountMinor": 1})).
 		refused(app.CodeInsufficientRole)
 	w.do("POST", "/orders/quote", w.tokens["STAFF"], altered(w.orderBody("own"), object{"expectedTotalMinor": 1})).
-		refused(app.CodeTotalMismatch)
+		refused(app.CodeTotalMismatch, "totalMinor")
 	w.do("POST", "/orders/quote", w.tokens["STAFF"],
 		altered(w.orderBody("own"), object{"customer": nil,
 			"customerId": "cus_x"})).refused(app.CodeValidationFailed, "customerId")

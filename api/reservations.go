@@ -48,10 +48,7 @@ type createReservationIn struct {
 }
 
 func (in createReservationIn) check() []app.Detail {
-	if (in.CustomerID == "") == (in.Customer == nil) {
-		return []app.Detail{{Path: "customerId", Message: "either customerId or customer is required, not both"}}
-	}
-	return nil
+	return checkGuest(in.CustomerID, in.Customer)
 }
 
 func (in createReservationIn) reservation() app.NewReservation {

@@ -18,6 +18,7 @@ type Customer struct {
 	Version   int64             `json:"version"` // increases with every change of the profile or the addresses
 	CreatedAt Time              `json:"createdAt"`
 	UpdatedAt Time              `json:"updatedAt"` // last change of the profile or an address
+	ErasedAt  *Time             `json:"erasedAt,omitempty"`
 	// Disabled reports that the account cannot be used. Events do not contain it, and customers do not see it.
 	Disabled bool `json:"-"`
 }

@@ -3,6 +3,7 @@ package app
 import (
 	"errors"
 	"fmt"
+	"strconv"
 	"time"
 )
 
@@ -122,6 +123,14 @@ func InvalidTransition[S ~string](from, to S, allowed []S) *Error {
 	for i, status := range allowed {
 		e.AllowedTransitions[i] = string(status)
 	}
+	return e
+}
+
+// TotalMismatch returns TOTAL_MISMATCH, with the total of an order as the detail totalMinor.
+func TotalMismatch(total, expected int64) *Error {
+	e := Errorf(CodeTotalMismatch, "the order costs %d, not %d as in expectedTotalMinor; request a new quote", total,
+		expected)
+	e.Details = []Detail{{Path: "totalMinor", Message: strconv.FormatInt(total, 10)}}
 	return e
 }
 

@@ -155,7 +155,7 @@ var Permissions = map[Permission]Grant{
 	ChangeOwnWebsite:   {Role: RoleOwner},
 	ViewStore:          {Role: RoleStaff, AnyKey: true},
 	AddStores:          {Role: RoleOwner},
-	PauseOrdering:      {Role: RoleStaff},
+	PauseOrdering:      {Role: RoleStaff, Scope: ScopeWriteOrders},
 	ViewAuditTrail:     {Role: RoleOwner},
 	ViewPlatformAudit:  {Platform: true},
 	RefundPayments:     {Role: RoleManager, Scope: ScopeWriteOrders},

@@ -58,6 +58,9 @@ type Store struct {
 	OrderingPausedUntil *Time `json:"orderingPausedUntil"` // null unless ordering is paused
 	// by fulfillment type; a type without opening hours is always open
 	Hours map[FulfillmentType]OpenState `json:"hours"`
+
+	OpeningHours OpeningHours `json:"openingHours"` // as in the settings
+	Closures     []Closure    `json:"closures"`
 }
 
 // Open returns the store with its opening state at a time.
@@ -72,6 +75,7 @@ func (s Store) Open(hours Hours, at time.Time) Store {
 	for _, of := range FulfillmentTypes {
 		s.Hours[of] = hours.State(at, of)
 	}
+	s.OpeningHours, s.Closures = hours.Opening, hours.Closures
 	return s
 }
 

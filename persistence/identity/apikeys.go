@@ -142,17 +142,26 @@ func keyStore(
 	return sandbox, app.KeyTest, err
 }
 
-// createSandbox creates a store's sandbox: a store of the same website with the same settings, views and members, and
-// without other data (docs/behaviour.md#sandboxes).
+// createSandbox creates a store's sandbox: a store of the same website with the same settings, views, members and
+// products, and without other data (docs/behaviour.md#sandboxes).
 func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (app.StoreID, error) {
 	id := app.NewID[app.StoreID](now)
 	for _, statement := range []string{
-		// Concurrent changes of memberships wait; then their trigger finds the sandbox.
-		`LOCK TABLE memberships IN SHARE ROW EXCLUSIVE MODE`,
 		// Copies all columns, also those that later migrations add, except the ones named here.
 		`INSERT INTO stores SELECT (jsonb_populate_record(s, jsonb_build_object(
-				'id', ?0::text, 'name', s.name || ' (sandbox)', 'sandbox_of', s.id, 'created_at', ?2::timestamptz))).*
+				'id', ?0::text, 'name', s.name || ' (sandbox)', 'sandbox_of', s.id, 'created_at', ?2::timestamptz,
+				'ordering_paused_until', NULL))).*
 			FROM stores s WHERE s.id = ?1`,
+		// The ids keep the order of the products. The end of soldOutUntil has a job in the live store only.
+		`INSERT INTO products SELECT copy.* FROM (
+				SELECT p, row_number() OVER (ORDER BY p.id) AS place FROM products p
+				WHERE p.store_id = ?1 AND p.deleted_at IS NULL
+			) menu, LATERAL jsonb_populate_record(menu.p, jsonb_build_object(
+				'id', 'prd_' || uuidv7_hex(?2::timestamptz, menu.place), 'store_id', ?0::text, 'sold_out_until', NULL,
+				'version', 1, 'created_at', ?2::timestamptz, 'updated_at', ?2::timestamptz)) copy`,
+		// The products are copied before this lock. Concurrent changes of memberships wait for it; then their trigger
+		// finds the sandbox.
+		`LOCK TABLE memberships IN SHARE ROW EXCLUSIVE MODE`,
 		`INSERT INTO store_views (id, store_id, code, locale, currency, is_default)
 			SELECT 'view_' || uuidv7_hex(), ?0, code, locale, currency, is_default
 			FROM store_views WHERE store_id = ?1`,

@@ -30,6 +30,7 @@ type customerRow struct {
 	CreatedAt     time.Time
 	UpdatedAt     time.Time
 	DisabledAt    *time.Time
+	ErasedAt      *time.Time
 }
 
 func (r customerRow) customer() app.Customer {
@@ -38,7 +39,7 @@ func (r customerRow) customer() app.Customer {
 		LoyaltyPoints: r.LoyaltyPoints, TotalOrders: r.TotalOrders, StoreID: r.StoreID, Kind: r.Kind,
 		ExternalID: r.ExternalID, Metadata: r.Metadata, Version: r.Version,
 		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
-		Disabled: r.DisabledAt != nil,
+		Disabled: r.DisabledAt != nil, ErasedAt: pg.TimeOrNil(r.ErasedAt),
 	}
 }
 

@@ -87,7 +87,7 @@ func (db *DB) EraseCustomer(
 			return err
 		}
 		customer.Email, customer.FirstName, customer.LastName, customer.Phone = "", "", "", ""
-		customer.ExternalID, customer.Metadata = "", map[string]string{}
+		customer.ExternalID, customer.Metadata, customer.ErasedAt = "", map[string]string{}, new(app.At(now))
 		if _, err := identity.EmitCustomerUpdated(ctx, tx, now, customer, []string{app.FieldErased}); err != nil {
 			return err
 		}
@@ -129,7 +129,8 @@ func lockForErasure(
 	var hash string
 	var open bool
 	err = tx.Tx.QueryRowContext(ctx, `SELECT password_hash, EXISTS (
-				SELECT FROM orders WHERE store_id = $1 AND customer_id = $2 AND status NOT IN ('COMPLETED', 'CANCELLED'))
+				SELECT FROM orders
+				WHERE store_id = $1 AND customer_id = $2 AND status NOT IN ('COMPLETED', 'CANCELLED'))
 			OR EXISTS (SELECT FROM reservations
 				WHERE store_id = $1 AND customer_id = $2 AND status IN ('PENDING', 'CONFIRMED'))
 		FROM customers WHERE store_id = $1 AND id = $2`, store, id).Scan(&hash, &open)

@@ -223,9 +223,7 @@ func priceOrder(
 		return orderRow{}, err
 	}
 	if in.ExpectedTotalMinor != nil && *in.ExpectedTotalMinor != totals.TotalMinor {
-		return orderRow{}, app.Errorf(app.CodeTotalMismatch,
-			"the order costs %d, not %d as in expectedTotalMinor; request a new quote", totals.TotalMinor,
-			*in.ExpectedTotalMinor)
+		return orderRow{}, app.TotalMismatch(totals.TotalMinor, *in.ExpectedTotalMinor)
 	}
 	for i, line := range totals.Lines {
 		items[i].setTotals(line)

@@ -2224,7 +2224,7 @@ func (c *Client) UpdateStore(ctx context.Context, body ChangeStoreRequest, optio
 //
 // Orders of API keys are refused until the given time. Replaces an earlier pause.
 //
-// For every member of the store.
+// For every member of the store and API keys with the scope write:orders.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, RATE_LIMITED.
@@ -2238,7 +2238,7 @@ func (c *Client) PauseOrdering(ctx context.Context, body PauseOrderingRequest, o
 //
 // Ends a pause. It has no effect if ordering is not paused.
 //
-// For every member of the store.
+// For every member of the store and API keys with the scope write:orders.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, RATE_LIMITED.

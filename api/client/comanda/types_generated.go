@@ -809,6 +809,8 @@ type Customer struct {
 	Disabled bool `json:"disabled,omitzero"`
 	// Email address.
 	Email string `json:"email"`
+	// The time at which the personal data was erased. Absent unless it was.
+	ErasedAt time.Time `json:"erasedAt,omitzero"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
 	// First name.
@@ -868,6 +870,8 @@ type CustomerData struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Email address.
 	Email string `json:"email"`
+	// The time at which the personal data was erased. Absent unless it was.
+	ErasedAt time.Time `json:"erasedAt,omitzero"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
 	// First name.
@@ -939,6 +943,8 @@ type CustomerUpdated struct {
 	CreatedAt time.Time `json:"createdAt"`
 	// Email address.
 	Email string `json:"email"`
+	// The time at which the personal data was erased. Absent unless it was.
+	ErasedAt time.Time `json:"erasedAt,omitzero"`
 	// The id in another system, unique per store and resource.
 	ExternalID string `json:"externalId,omitzero"`
 	// First name.
@@ -3575,6 +3581,8 @@ type StatsCounts struct {
 type Store struct {
 	// The local hour at which a business day begins.
 	BusinessDayCutoffHour int `json:"businessDayCutoffHour"`
+	// The days without opening hours, as in the settings.
+	Closures []Closure `json:"closures"`
 	// ISO 3166-1 alpha-2 code of the country.
 	CountryCode string `json:"countryCode"`
 	// The state by fulfillment type. A type without opening hours is always open.
@@ -3585,6 +3593,8 @@ type Store struct {
 	NextOpenAt *time.Time `json:"nextOpenAt"`
 	// Whether the store takes orders for at least one fulfillment type.
 	OpenNow bool `json:"openNow"`
+	// The weekly hours by fulfillment type, as in the settings. A type without any span is always open.
+	OpeningHours OpeningHours `json:"openingHours"`
 	// The end of the pause of ordering; null unless ordering is paused.
 	OrderingPausedUntil *time.Time `json:"orderingPausedUntil"`
 	// The role of the user. Absent for API keys.

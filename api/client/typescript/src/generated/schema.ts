@@ -1829,15 +1829,15 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
-         *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor
+         *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor; details have the totalMinor
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
          *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
          *     - 422 `OPTION_INVALID`: an option is unknown or not available, or violates the bounds of its group
          *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
-         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
-         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["placeOrder"];
@@ -2049,13 +2049,13 @@ export interface paths {
          *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
-         *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor
+         *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor; details have the totalMinor
          *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
          *     - 422 `OPTION_INVALID`: an option is unknown or not available, or violates the bounds of its group
          *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
-         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
-         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
+         *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["quoteOrder"];
@@ -2768,8 +2768,8 @@ export interface paths {
          *     - 409 `SLOT_FULL`: not enough seats are free at this time
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
-         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
+         *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createReservation"];
@@ -2842,8 +2842,8 @@ export interface paths {
          *     - 409 `SLOT_FULL`: not enough seats are free at this time
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
-         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation starts outside the store's booking window
-         *     - 422 `STORE_CLOSED`: the store takes no orders at this time; details have its nextOpenAt, if known
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
+         *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         patch: operations["updateReservation"];
@@ -3046,7 +3046,7 @@ export interface paths {
          * Pause ordering
          * @description Orders of API keys are refused until the given time. Replaces an earlier pause.
          *
-         *     For every member of the store.
+         *     For every member of the store and API keys with the scope write:orders.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -3076,7 +3076,7 @@ export interface paths {
          * Resume ordering
          * @description Ends a pause. It has no effect if ordering is not paused.
          *
-         *     For every member of the store.
+         *     For every member of the store and API keys with the scope write:orders.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -5425,6 +5425,11 @@ export interface components {
              */
             email: string;
             /**
+             * Format: date-time
+             * @description The time at which the personal data was erased. Absent unless it was.
+             */
+            erasedAt?: string;
+            /**
              * @description The id in another system, unique per store and resource.
              * @example POS-1042
              */
@@ -5554,6 +5559,11 @@ export interface components {
              * @example ada@example.com
              */
             email: string;
+            /**
+             * Format: date-time
+             * @description The time at which the personal data was erased. Absent unless it was.
+             */
+            erasedAt?: string;
             /**
              * @description The id in another system, unique per store and resource.
              * @example POS-1042
@@ -5700,6 +5710,11 @@ export interface components {
              * @example ada@example.com
              */
             email: string;
+            /**
+             * Format: date-time
+             * @description The time at which the personal data was erased. Absent unless it was.
+             */
+            erasedAt?: string;
             /**
              * @description The id in another system, unique per store and resource.
              * @example POS-1042
@@ -10413,6 +10428,8 @@ export interface components {
         Store: {
             /** @description The local hour at which a business day begins. */
             businessDayCutoffHour: number;
+            /** @description The days without opening hours, as in the settings. */
+            closures: components["schemas"]["Closure"][];
             /**
              * @description ISO 3166-1 alpha-2 code of the country.
              * @example DE
@@ -10431,6 +10448,8 @@ export interface components {
             nextOpenAt: string | null;
             /** @description Whether the store takes orders for at least one fulfillment type. */
             openNow: boolean;
+            /** @description The weekly hours by fulfillment type, as in the settings. A type without any span is always open. */
+            openingHours: null | components["schemas"]["OpeningHours"];
             /**
              * Format: date-time
              * @description The end of the pause of ordering; null unless ordering is paused.

@@ -1,0 +1,35 @@
+package api
+
+import (
+	"net/http"
+	"strings"
+	"testing"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// One response lists the faults of all rows, also of those that have the wrong type or other cells, and duplicates.
+func TestImportFaultsTogether(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	good := object{"sku": "G", "name": "Good", "priceMinor": 1, "currency": "EUR"}
+	for name, c := range map[string]struct {
+		body   any
+		change func(*http.Request)
+		paths  string
+	}{
+		"JSON": {
+			[]any{altered(good, object{"priceMinor": "1"}), 7, altered(good, object{"currency": "eur"}), good},
+			func(*http.Request) {},
+			"rows[0].priceMinor|rows[1]|rows[2].currency|rows[2].sku|rows[3].sku",
+		},
+		"CSV": {
+			"sku,name,priceMinor,currency\nA,x,1,EUR\nB,x\nA,x,1.5,EUR\n,x,1,EUR\n", asCSV,
+			"rows[1]|rows[2].priceMinor|rows[3].sku|rows[2].sku",
+		},
+	} {
+		a := w.do("POST", "/products/import", w.tokens["MANAGER"], c.body, c.change)
+		a.what = name
+		a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
+	}
+}
