@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -26,6 +27,15 @@ func TestRecordedHistoriesReplay(t *testing.T) {
 	}
 }
 
+// The delivery that waits for its turn goes on when a relay signals it.
+func TestTurnInRecordedHistory(t *testing.T) {
+	t.Parallel()
+	all, _ := events(t, "testdata/delivery_waited_for_its_turn.json")
+	if !slices.Contains(all, "WORKFLOW_EXECUTION_SIGNALED") || slices.Contains(all, "TIMER_FIRED") {
+		t.Errorf("events: got %v, want a signal before the timer", all)
+	}
+}
+
 // If the first attempt succeeds, a delivery or a burst has one eager workflow task with one local activity, six events
 // and no search attributes except those of its start. A retry to a quick receiver uses the fast lane, the first attempt
 // of a replay the slow lane.
@@ -36,14 +46,14 @@ func TestLanesInRecordedHistories(t *testing.T) {
 		"MARKER_RECORDED", "WORKFLOW_EXECUTION_COMPLETED",
 	}
 	for _, file := range []string{"delivery_delivered", "burst_delivered", "burst_failed_one"} {
-		if diff := cmp.Diff(want, events(t, "testdata/"+file+".json")); diff != "" {
+		if diff := cmp.Diff(want, eagerEvents(t, "testdata/"+file+".json")); diff != "" {
 			t.Errorf("events of %s (-want +got):\n%s", file, diff)
 		}
 	}
 	for file, attempts := range map[string]struct{ slow, fast int }{
 		"delivery_retried": {0, 3}, "delivery_replayed": {1, 3},
 	} {
-		all := events(t, "testdata/"+file+".json")
+		all := eagerEvents(t, "testdata/"+file+".json")
 		slow, fast := 0, 0
 		for _, event := range all {
 			switch event {
@@ -60,7 +70,8 @@ func TestLanesInRecordedHistories(t *testing.T) {
 	}
 }
 
-func events(t *testing.T, file string) (types []string) {
+// events returns the types of the events of a history, and whether its start was eager.
+func events(t *testing.T, file string) (types []string, eager bool) {
 	t.Helper()
 	text, err := os.ReadFile(file)
 	if err != nil {
@@ -78,7 +89,14 @@ func events(t *testing.T, file string) (types []string) {
 	for _, e := range history.Events {
 		types = append(types, e.EventType[len("EVENT_TYPE_"):])
 	}
-	if !history.Events[0].Attributes.EagerExecutionAccepted {
+	return types, history.Events[0].Attributes.EagerExecutionAccepted
+}
+
+// eagerEvents returns the types of the events of a history whose start must be eager.
+func eagerEvents(t *testing.T, file string) []string {
+	t.Helper()
+	types, eager := events(t, file)
+	if !eager {
 		t.Errorf("%s: the start was not eager, want an eager start", file)
 	}
 	return types

@@ -214,6 +214,7 @@ func TestReplayFromTheTemporalUI(t *testing.T) {
 	})
 	must(t, worldOf(t).temporal.SignalWorkflow(t.Context(), id, "", workflows.SignalReplay, nil))
 	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	replay(t, "delivery_replayed_by_operator", ended(t, id))
 }
 
 func statuses(attempts []comanda.Attempt) (all []comanda.AttemptStatus) {

@@ -2,11 +2,13 @@ package e2e
 
 import (
 	"flag"
+	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
 	"regexp"
 	"testing"
+	"time"
 
 	"go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/history/v1"
@@ -75,6 +77,63 @@ func TestHistoriesOfDeadLetters(t *testing.T) {
 			}
 		})
 	})
+}
+
+// TestHistoryOfATurn records a delivery whose workflow was started although it is held back, as by a relay that was
+// suspended after its claim. The workflow waits until its turn comes, see TestHistories.
+func TestHistoryOfATurn(t *testing.T) {
+	t.Parallel()
+	worker(t, map[string]string{"COMANDA_DELIVERY_TIMEOUT": holding})
+	release := make(chan struct{})
+	r := newRestaurant(t)
+	h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
+		if n == 1 {
+			awaited(t, release, true)
+		}
+		w.WriteHeader(http.StatusNoContent)
+	})
+	s := r.subscribe(h, comanda.SubscribableEventTypeOrderCreated, comanda.SubscribableEventTypeOrderStatusUpdated)
+	ordering := comanda.WebhookOrderingResource
+	r.changeWebhook(s, comanda.ChangeWebhookRequest{Ordering: &ordering})
+	ended(t, workflows.JobWorkflowID(app.JobReordering, s.ID))
+	order := r.order()
+	h.await(t)
+	_, err := r.UpdateOrderStatus(t.Context(), order.ID, comanda.ChangeOrderStatusRequest{Status: "CONFIRMED"})
+	must(t, err)
+	var waits comanda.Delivery
+	eventually(t, "the second delivery is held back", func() error {
+		for _, d := range r.deliveries(comanda.ListDeliveriesParams{Status: comanda.DeliveryStatusQueued}) {
+			waits = d
+			return nil
+		}
+		return errNotYet
+	})
+	// The next claim is not the first one.
+	_, err = worldOf(t).db.System().DB.ExecContext(t.Context(),
+		"UPDATE deliveries SET generation = 1 WHERE id = $1", waits.ID)
+	must(t, err)
+	policy := workflows.Policy{
+		Schedule: app.DefaultRetrySchedule(), Retention: time.Hour, AttemptLimit: 2 * time.Minute,
+	}
+	starter := workflows.NewClient(worldOf(t).temporal, policy, workflows.JobPolicy{})
+	must(t, starter.StartDelivery(t.Context(), app.Claim{
+		ID: app.DeliveryID(waits.ID), Generation: 1, StoreID: r.store, Queue: string(r.store),
+		EventID: app.EventID(waits.EventID), EventType: app.EventType(waits.EventType),
+		SubscriptionID: app.SubscriptionID(waits.WebhookID), Quick: true,
+	}))
+	eventually(t, "the workflow waits for its turn", func() error {
+		value, err := worldOf(t).temporal.QueryWorkflow(t.Context(), workflowOf(waits), "", workflows.QueryState)
+		if err != nil {
+			return err
+		}
+		var state workflows.DeliveryState
+		if err := value.Get(&state); err != nil || state.State != "queued" {
+			return fmt.Errorf("%+v, %v", state, err)
+		}
+		return nil
+	})
+	close(release)
+	replay(t, "delivery_waited_for_its_turn", ended(t, workflowOf(waits)))
 }
 
 // failing returns the behaviour of a receiver that rejects the first requests.

@@ -85,6 +85,15 @@ func TestJobs(t *testing.T) {
 			t.Errorf("recovered webhook: got %+v, want it active without failures", shown)
 		}
 	})
+	t.Run("reordering_done", func(t *testing.T) {
+		r, h := newRestaurant(t), newHook(t, nil)
+		s := r.subscribe(h)
+		ordering := comanda.WebhookOrderingResource
+		r.changeWebhook(s, comanda.ChangeWebhookRequest{Ordering: &ordering})
+		replay(t, "reordering_done", ended(t, workflows.JobWorkflowID(app.JobReordering, s.ID)))
+		r.order()
+		h.await(t)
+	})
 	t.Run("replay_completed", func(t *testing.T) {
 		r := newRestaurant(t)
 		h := newHook(t, func(n int, w http.ResponseWriter, _ *http.Request) {
@@ -100,10 +109,14 @@ func TestJobs(t *testing.T) {
 		with := func(status comanda.DeliveryStatus) []comanda.Delivery {
 			return r.deliveries(comanda.ListDeliveriesParams{Status: status})
 		}
-		eventually(t, "three dead letters", func() error { return atLeast(3, len(with(comanda.DeliveryStatusDeadLetter))) })
+		eventually(t, "three dead letters", func() error {
+			return atLeast(3, len(with(comanda.DeliveryStatusDeadLetter)))
+		})
 		ordered, err := r.ReplayWebhook(t.Context(), s.ID, comanda.ReplayWebhookRequest{From: began})
 		must(t, err)
-		eventually(t, "all are delivered", func() error { return atLeast(3, len(with(comanda.DeliveryStatusDelivered))) })
+		eventually(t, "all are delivered", func() error {
+			return atLeast(3, len(with(comanda.DeliveryStatusDelivered)))
+		})
 		replay(t, "replay_completed", ended(t, workflows.JobWorkflowID(app.JobReplay, ordered.ID)))
 		shown, err := r.GetWebhookReplay(t.Context(), s.ID, ordered.ID)
 		must(t, err)

@@ -54,6 +54,36 @@ func TestOrderedWebhook(t *testing.T) {
 	receiver.check(events)
 }
 
+// TestMissedEventsArriveInOrder replays the events of several orders to a webhook that did not exist when they
+// happened. The events of each order arrive one at a time, in the order of their positions, although the webhook is not
+// ordered and its receiver rejects some first attempts.
+func TestMissedEventsArriveInOrder(t *testing.T) {
+	t.Parallel()
+	const orders, events = 6, 6 * eventsOfOrder
+	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s", "COMANDA_DELIVERY_TIMEOUT": holding})
+	r := newRestaurant(t)
+	began := time.Now().Add(-time.Minute)
+	var serving sync.WaitGroup
+	for range orders {
+		r.serve(&serving, r.order())
+	}
+	serving.Wait()
+	eventually(t, "all events have positions", func() error {
+		return atLeast(events, count(t, `SELECT count(*) FROM event_log WHERE store_id = $1
+			AND type IN ('order.created', 'order.status_updated', 'order.completed')`, r.store))
+	})
+	receiver := newOrdered(t)
+	s := receiver.subscribe(r, comanda.WebhookOrderingNone)
+	missed := comanda.ReplayedStatusMissed
+	replay, err := r.ReplayWebhook(t.Context(), s.ID, comanda.ReplayWebhookRequest{From: began, Status: &missed})
+	must(t, err)
+	eventually(t, "all are delivered", func() error { return r.countIs(events, "status = 'delivered'") })
+	receiver.check(events)
+	if shown := r.awaitReplay(replay.ID); shown.Matched != events || shown.Replayed != events {
+		t.Errorf("bulk replay: got %+v, want %d events", shown, events)
+	}
+}
+
 // serve moves an order to COMPLETED, while the test goes on.
 func (r *restaurant) serve(serving *sync.WaitGroup, order *comanda.Order) {
 	r.t.Helper()
