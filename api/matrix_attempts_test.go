@@ -99,7 +99,7 @@ var confirmed = map[string]bool{
 
 // query returns the required query parameters of a route.
 func query(rt route) string {
-	if strings.HasPrefix(rt.Path, "/analytics/") {
+	if strings.HasPrefix(rt.Path, "/analytics/") || rt.Path == "/payments/summary" {
 		return "?from=2026-03-14&to=2026-03-14"
 	}
 	if rt.Path == "/reservations/seats" {

@@ -26,6 +26,7 @@ var scoped = map[string]string{
 	"POST /orders/{id}/payments":    "write:orders",
 	"GET /orders/{id}/payments":     "read:orders write:orders",
 	"GET /payments":                 "read:orders write:orders",
+	"GET /payments/summary":         "read:orders write:orders",
 	"GET /orders/{id}/deliveries":   "read:orders write:orders",
 	"POST /payments/{id}/refunds":   "write:orders",
 	"GET /customers":                "read:customers",

@@ -73,6 +73,7 @@ var permitted = map[string]string{
 	"POST /orders/{id}/payments":          "OWNER ADMIN MANAGER STAFF",
 	"GET /orders/{id}/payments":           "OWNER ADMIN MANAGER STAFF CUSTOMER",
 	"GET /payments":                       "OWNER ADMIN MANAGER STAFF",
+	"GET /payments/summary":               "OWNER ADMIN MANAGER",
 	"POST /payments/{id}/refunds":         "OWNER ADMIN MANAGER",
 	"GET /products":                       "OWNER ADMIN MANAGER STAFF",
 	"GET /orders":                         "OWNER ADMIN MANAGER STAFF CUSTOMER",

@@ -40,7 +40,7 @@ func TestPlaceAndShowAnOrder(t *testing.T) {
 			Taxes:         []app.Tax{{RatePPM: 70_000, BaseMinor: 1916, TaxMinor: 134}},
 			SubtotalMinor: 1900, DiscountMinor: 100, DeliveryFeeMinor: 250, TaxMinor: placed.TaxMinor, TotalMinor: 2050,
 			TaxIncluded: true, Currency: "EUR", Metadata: map[string]string{},
-			PaymentStatus: app.PaymentUnpaid, Note: "No <onions> & ☕\u2028",
+			PaymentStatus: app.PaymentUnpaid, OutstandingMinor: 2050, Note: "No <onions> & ☕\u2028",
 			DeliveryAddress: &app.DeliveryAddress{Line1: "1 Road", City: "Berlin", Country: "DE"},
 			BusinessDate:    "2026-03-14", Version: 1, CreatedAt: app.At(noon), UpdatedAt: app.At(noon),
 			PromisedAt: app.At(noon.Add(20 * time.Minute)),

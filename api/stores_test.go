@@ -38,6 +38,7 @@ func TestStore(t *testing.T) {
 		Hours: map[app.FulfillmentType]app.OpenState{
 			"DELIVERY": {OpenNow: true}, "PICKUP": {OpenNow: true}, "DINE_IN": {OpenNow: true},
 		},
+		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{},
 	}
 	got := get(w.tokens["STAFF"])
 	if len(got.StoreViews) != 2 || got.StoreViews[0] != own.view || got.StoreViews[1].Code != "en_us" {
@@ -87,6 +88,7 @@ func TestAddStore(t *testing.T) {
 			app.FulfillmentDelivery: {OpenNow: true}, app.FulfillmentPickup: {OpenNow: true},
 			app.FulfillmentDineIn: {OpenNow: true},
 		},
+		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{},
 	}
 	for i := range added.StoreViews {
 		want.StoreViews[i].ID = added.StoreViews[i].ID
