@@ -38,10 +38,13 @@ func TestExportCustomer(t *testing.T) {
 	}
 	received := app.OrderReceived
 	changes := []app.ExportedStatusChange{
-		{OrderNumber: order.Number, Realm: app.RealmTenant, To: app.OrderReceived, At: app.At(noon)},
 		{
-			OrderNumber: order.Number, Realm: app.RealmTenant, From: &received, To: app.OrderCompleted,
+			OrderNumber: order.Number, Type: app.ChangeOfStatus, Realm: app.RealmTenant, To: app.OrderReceived,
 			At: app.At(noon),
+		},
+		{
+			OrderNumber: order.Number, Type: app.ChangeOfStatus, Realm: app.RealmTenant, From: &received,
+			To: app.OrderCompleted, At: app.At(noon),
 		},
 	}
 	if diff := cmp.Diff(changes, export.StatusChanges); diff != "" {
@@ -101,7 +104,8 @@ func (w *world) exportsDisabling(s *shopper) {
 	if full.Account.DisabledAt == nil || *full.Account.DisabledAt != at {
 		w.Errorf("account: got disabled at %v, want %s", full.Account.DisabledAt, at)
 	}
-	others := slices.DeleteFunc(full.Activities, func(a app.ExportedActivity) bool { return a.Realm == app.RealmCustomer })
+	others := slices.DeleteFunc(full.Activities,
+		func(a app.ExportedActivity) bool { return a.Realm == app.RealmCustomer })
 	want := []app.ExportedActivity{{Action: app.AuditCustomerDisabled, Realm: app.RealmTenant, At: at}}
 	if diff := cmp.Diff(want, others); diff != "" {
 		w.Error("activities of users (-want +exported):", diff)

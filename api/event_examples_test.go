@@ -1,6 +1,7 @@
 package api
 
 import (
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -28,6 +29,10 @@ func eventRows() []eventRow {
 	after := func(minutes int) time.Time { return exampleDay.Add(time.Duration(minutes) * time.Minute) }
 	order := exampleOrder()
 	placed := moveExample(order, app.OrderReceived, 1, after(0), 0)
+	amended := moveExample(order, app.OrderConfirmed, 4, after(3), order.TotalMinor)
+	amended.PreviousStatus = new(app.OrderReceived)
+	amended.Items = slices.Clone(order.Items)
+	amended.Items[1].Note = "With two spoons."
 	confirmed := moveExample(order, app.OrderConfirmed, 3, after(2), order.TotalMinor)
 	confirmed.PreviousStatus = new(app.OrderReceived)
 	completed := moveExample(order, app.OrderCompleted, 6, after(48), order.TotalMinor)
@@ -59,6 +64,10 @@ func eventRows() []eventRow {
 	paid := app.PaidOrder{ID: order.ID, Number: order.Number}
 	return []eventRow{
 		{app.EventOrderCreated, after(0), placed, nil},
+		{app.EventOrderUpdated, after(3), app.OrderUpdated{
+			Order: amended, ChangedFields: []string{"items"},
+			ItemChanges: app.ItemChanges(placed.Items, amended.Items),
+		}, nil},
 		{app.EventOrderStatusUpdated, after(2), app.OrderStatusUpdated{Order: confirmed, NewStatus: confirmed.Status},
 			nil},
 		{app.EventOrderCompleted, after(48), completed, nil},

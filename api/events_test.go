@@ -30,7 +30,9 @@ func TestOpenAPIEventTypesAreUpToDate(t *testing.T) {
 		example, err := exampleOf(row, i)
 		must(err)
 		subscribable := slices.Contains(app.EventTypes[:], row.name)
-		all = append(all, eventTypeEntry{row.name, clientTexts().Event(string(row.name)), subscribable, schema, example})
+		all = append(all, eventTypeEntry{
+			row.name, clientTexts().Event(string(row.name)), subscribable, schema, example,
+		})
 	}
 	var made bytes.Buffer
 	encoder := json.NewEncoder(&made)
@@ -42,7 +44,8 @@ func TestOpenAPIEventTypesAreUpToDate(t *testing.T) {
 		return
 	}
 	if diff := cmp.Diff(strings.Split(string(eventCatalogue), "\n"), strings.Split(made.String(), "\n")); diff != "" {
-		t.Errorf("eventtypes.json is out of date; run go test ./api -run TestOpenAPI -update (-file +generated):\n%s", diff)
+		t.Errorf("eventtypes.json is out of date; run go test ./api -run TestOpenAPI -update (-file +generated):\n%s",
+			diff)
 	}
 }
 
@@ -309,6 +312,7 @@ func TestEveryTypeIsEmitted(t *testing.T) {
 		{"POST /orders", "", "other order", order, types{app.EventOrderCreated}},
 		{"POST /orders/{id}/payments", "order", "", failed, types{app.EventPaymentFailed}},
 		{"POST /orders/{id}/payments", "order", "payment", payment, types{app.EventPaymentSucceeded}},
+		{"PATCH /orders/{id}", "order", "", object{"note": "Ring"}, types{app.EventOrderUpdated}},
 		{"PATCH /orders/{id}/status", "order", "", object{"status": "CONFIRMED"}, types{app.EventOrderStatusUpdated}},
 		{
 			"PATCH /orders/{id}/status", "order", "", object{"status": "COMPLETED"},

@@ -102,6 +102,9 @@ func query(rt route) string {
 	if strings.HasPrefix(rt.Path, "/analytics/") || rt.Path == "/payments/summary" {
 		return "?from=2026-03-14&to=2026-03-14"
 	}
+	if rt.Path == "/orders/{id}/changes" {
+		return "?since=1"
+	}
 	if rt.Path == "/reservations/seats" {
 		return "?date=2026-03-14"
 	}
@@ -193,6 +196,10 @@ func (w *world) body(rt route) any {
 		return object{"seats": 80}
 	case "POST /orders", "POST /orders/quote":
 		return w.orderBody("own")
+	case "PATCH /orders/{id}":
+		return object{"note": "Ring"}
+	case "POST /orders/{id}/printed":
+		return object{"version": 1}
 	case "PATCH /orders/{id}/status":
 		return object{"status": "CONFIRMED"}
 	case "POST /orders/{id}/payments":

@@ -66,6 +66,9 @@ var scoped = map[string]string{
 	"GET /orders/stream":        "read:orders write:orders",
 	"POST /store/pause":         "write:orders",
 	"POST /store/resume":        "write:orders",
+	"PATCH /orders/{id}":        "write:orders",
+	"POST /orders/{id}/printed": "write:orders",
+	"GET /orders/{id}/changes":  "read:orders write:orders",
 	"PATCH /orders/{id}/status": "write:orders",
 	"GET /orders/{id}/history":  "read:orders write:orders",
 

@@ -30,11 +30,12 @@ func TestOtherStores(t *testing.T) {
 		}
 		with++
 		pattern := strings.NewReplacer("{attemptId}", attempt, "{replayId}", "rpl_0199f1c2").Replace(rt.Path)
-		unknown := w.do(rt.Method, strings.Replace(pattern, "{id}", "ord_0199f1c2", 1), w.tokens["OWNER"], w.body(rt)).
+		unknown := w.do(rt.Method, strings.Replace(pattern, "{id}", "ord_0199f1c2", 1)+query(rt), w.tokens["OWNER"],
+			w.body(rt)).
 			refused(app.CodeNotFound).same()
 		for name, path := range map[string]string{"of no form": "%27%20or%201=1", "too long": strings.Repeat("a", 65),
 			"encoded": "a%2Fb", "dots": "...", "NUL": "%00"} {
-			a := w.do(rt.Method, strings.Replace(pattern, "{id}", path, 1), w.tokens["OWNER"], w.body(rt)).
+			a := w.do(rt.Method, strings.Replace(pattern, "{id}", path, 1)+query(rt), w.tokens["OWNER"], w.body(rt)).
 				refused(app.CodeNotFound)
 			if a.same() != unknown {
 				t.Errorf("%s: id %s: got %s, want %s", a.what, name, a.same(), unknown)

@@ -21,7 +21,7 @@ var (
 
 type placeOrderIn struct {
 	StoreID            app.StoreID          `json:"storeId" validate:"omitempty,id"`
-	Items              []orderItemIn        `json:"items" validate:"required,min=1,max=100,each"`
+	Items              []orderItemIn        `json:"items" validate:"required,orderitems"`
 	FulfillmentType    app.FulfillmentType  `json:"fulfillmentType" validate:"required,enum"`
 	Source             app.OrderSource      `json:"source" validate:"omitempty,enum"`
 	CustomerID         app.CustomerID       `json:"customerId" validate:"omitempty,id"`
@@ -31,7 +31,7 @@ type placeOrderIn struct {
 	DiscountMinor      int64                `json:"discountMinor" validate:"amount"`
 	ExpectedTotalMinor *int64               `json:"expectedTotalMinor" validate:"omitempty,amount"`
 	RequestedFor       *app.Time            `json:"requestedFor"`
-	Note               string               `json:"note" validate:"max=1000"`
+	Note               string               `json:"note" validate:"ordernote"`
 	TableLabel         string               `json:"tableLabel" validate:"omitempty,notblank,tablelabel"`
 	ExternalID         string               `json:"externalId" validate:"omitempty,notblank,externalid"`
 	Metadata           map[string]string    `json:"metadata" validate:"metadata"`
@@ -41,7 +41,7 @@ type orderItemIn struct {
 	ProductID app.ProductID   `json:"productId" validate:"required,id"`
 	Quantity  int64           `json:"quantity" validate:"required,quantity"`
 	Options   []orderOptionIn `json:"options" validate:"orderoptions"`
-	Note      string          `json:"note" validate:"max=200"`
+	Note      string          `json:"note" validate:"itemnote"`
 }
 
 type orderOptionIn struct {
@@ -50,13 +50,18 @@ type orderOptionIn struct {
 }
 
 func (in orderItemIn) item() app.NewOrderItem {
-	item := app.NewOrderItem{ProductID: in.ProductID, Quantity: in.Quantity, Note: in.Note}
-	for _, option := range in.Options {
+	return app.NewOrderItem{
+		ProductID: in.ProductID, Quantity: in.Quantity, Options: chosenOptions(in.Options), Note: in.Note,
+	}
+}
+
+func chosenOptions(in []orderOptionIn) (chosen []app.NewOrderOption) {
+	for _, option := range in {
 		wanted := app.NewOrderOption{OptionID: option.OptionID, Quantity: 1}
 		patch(&wanted.Quantity, option.Quantity)
-		item.Options = append(item.Options, wanted)
+		chosen = append(chosen, wanted)
 	}
-	return item
+	return chosen
 }
 
 type guestIn struct {

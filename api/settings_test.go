@@ -20,6 +20,7 @@ func TestSettings(t *testing.T) {
 		Timezone: "Europe/Berlin", TaxRatePPM: 70_000, TaxIncluded: true, TaxDeliveryFee: true,
 		DeliveryFees: map[app.Currency]int64{"EUR": 250, "USD": 300},
 		Seats:        50, ReservationMinutes: 120, BookingMaxDays: 90, Version: 1,
+		LowerTotals:  app.StaffLowerTotals,
 		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{}, OrderMaxDays: 14,
 		PrepMinutes: map[app.FulfillmentType]int{"DELIVERY": 20, "PICKUP": 20, "DINE_IN": 20},
 	}
@@ -45,7 +46,7 @@ func TestSettings(t *testing.T) {
 		"bookingMaxDays": 1,
 	}, ifMatch(1)).ok(200, &changed)
 	want = app.Settings{
-		Timezone: "Asia/Kathmandu", BusinessDayCutoffHour: 4,
+		Timezone: "Asia/Kathmandu", BusinessDayCutoffHour: 4, LowerTotals: app.StaffLowerTotals,
 		DeliveryFees:       map[app.Currency]int64{"EUR": 250, "JPY": 0},
 		ReservationMinutes: 15, BookingLeadMinutes: 60, BookingMaxDays: 1, Version: 2,
 		OpeningHours: want.OpeningHours, Closures: want.Closures, OrderMaxDays: 14, PrepMinutes: want.PrepMinutes,

@@ -66,8 +66,11 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),
-	reflect.TypeFor[app.ImportAction](): texts(app.ImportActions[:]),
-	reflect.TypeFor[app.RefundType]():   texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
+	reflect.TypeFor[app.ItemAction]():      texts(app.ItemActions[:]),
+	reflect.TypeFor[app.OrderChangeType](): texts(app.OrderChangeTypes[:]),
+	reflect.TypeFor[app.LowerTotals]():     texts([]app.LowerTotals{app.StaffLowerTotals, app.ManagerLowersTotal}),
+	reflect.TypeFor[app.ImportAction]():    texts(app.ImportActions[:]),
+	reflect.TypeFor[app.RefundType]():      texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
 }
 
 // subscribable lists the elements of the events of a webhook.

@@ -42,7 +42,7 @@ const (
 	AuditLoginFailed          AuditAction = "login.failed"           // target: user or customer
 	AuditLogout               AuditAction = "logout"                 // target: session
 	AuditSessionReused        AuditAction = "session.reused"         // all sessions ended; target: user or customer
-	AuditSessionEnded         AuditAction = "session.ended"          // by its user; target: session, or user if all others
+	AuditSessionEnded         AuditAction = "session.ended"          // by its user; target: session or user (all)
 	AuditPasswordChanged      AuditAction = "password.changed"       // target: user or customer
 	AuditPasswordResetIssued  AuditAction = "password.reset_issued"  // comanda admin printed a link; target: user
 	AuditPasswordReset        AuditAction = "password.reset"         // with a link; target: user or customer
@@ -83,6 +83,7 @@ const (
 	AuditRefundIssued         AuditAction = "refund.issued"          // target: payment
 	AuditPricesChanged        AuditAction = "product.prices_changed" // of it or its options; target: product
 	AuditOrderCancelled       AuditAction = "order.cancelled"        // by a user; target: order
+	AuditTotalLowered         AuditAction = "order.total_lowered"    // by a user, of an accepted order; target: order
 
 	AuditCustomerDisabled AuditAction = "customer.disabled"          // all sessions ended; target: customer
 	AuditCustomerEnabled  AuditAction = "customer.enabled"           // target: customer
@@ -115,7 +116,7 @@ var AuditActions = [...]AuditAction{
 	AuditViewCreated, AuditViewChanged, AuditViewDeleted,
 	AuditSettingsChanged, AuditPlanChanged, AuditWebsiteOpened, AuditWebsiteChanged, AuditWebsiteSuspended,
 	AuditWebsiteResumed,
-	AuditRefundIssued, AuditPricesChanged, AuditOrderCancelled,
+	AuditRefundIssued, AuditPricesChanged, AuditOrderCancelled, AuditTotalLowered,
 	AuditCustomerDisabled, AuditCustomerEnabled, AuditCustomerClaimed, AuditCustomerErased, AuditIdentityLinked,
 	AuditClientIDsChanged, AuditClientIDsRefused,
 }

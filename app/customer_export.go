@@ -15,7 +15,7 @@ type CustomerExport struct {
 	Identities     []ExportedIdentity     `json:"identities"` // for social logins
 	Sessions       []ExportedSession      `json:"sessions"`
 	EmailChange    *EmailChange           `json:"emailChange,omitempty"` // the requested one
-	PasswordResets []ExportedReset        `json:"passwordResets"`        // links to reset the password that are not used
+	PasswordResets []ExportedReset        `json:"passwordResets"`        // unused links to reset the password
 	Activities     []ExportedActivity     `json:"activities"`            // of the account, from the audit trail
 }
 
@@ -40,14 +40,17 @@ type ExportedAccount struct {
 	DisabledAt  *Time `json:"disabledAt,omitempty"` // absent if the account can be used; customers do not see it
 }
 
-// ExportedStatusChange is a status change of an order in an export. It does not identify the author.
+// ExportedStatusChange is a change of an order in an export. It does not identify the author.
 type ExportedStatusChange struct {
-	OrderNumber string       `json:"orderId"`         // human-readable order number
-	Realm       Realm        `json:"realm,omitempty"` // of the author; absent for changes by the service itself
-	From        *OrderStatus `json:"from"`            // null for the creation of the order
-	To          OrderStatus  `json:"to"`
-	Reason      string       `json:"reason,omitempty"` // only for a cancellation
-	At          Time         `json:"at"`
+	OrderNumber   string          `json:"orderId"` // human-readable order number
+	Type          OrderChangeType `json:"type"`
+	Realm         Realm           `json:"realm,omitempty"`  // of the author; absent for changes by the service itself
+	From          *OrderStatus    `json:"from"`             // null for the creation of the order and for AMENDMENT
+	To            OrderStatus     `json:"to,omitempty"`     // only for STATUS
+	Reason        string          `json:"reason,omitempty"` // only for a cancellation
+	ChangedFields []string        `json:"changedFields,omitempty"`
+	ItemChanges   []ItemChange    `json:"itemChanges,omitempty"`
+	At            Time            `json:"at"`
 }
 
 // ExportedIdentity is a social identity in an export.

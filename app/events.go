@@ -12,6 +12,7 @@ type EventType string
 
 const (
 	EventOrderCreated         EventType = "order.created"
+	EventOrderUpdated         EventType = "order.updated" // another change than that of the status
 	EventOrderStatusUpdated   EventType = "order.status_updated"
 	EventOrderCompleted       EventType = "order.completed"
 	EventOrderCancelled       EventType = "order.cancelled"
@@ -34,7 +35,8 @@ const AllEvents EventType = "*"
 
 // EventTypes lists the types that a subscription can select.
 var EventTypes = [...]EventType{
-	EventOrderCreated, EventOrderStatusUpdated, EventOrderCompleted, EventOrderCancelled,
+	EventOrderCreated, EventOrderUpdated, EventOrderStatusUpdated, EventOrderCompleted,
+	EventOrderCancelled,
 	EventPaymentSucceeded, EventPaymentFailed, EventPaymentRefunded,
 	EventCustomerCreated, EventCustomerUpdated,
 	EventProductCreated, EventProductUpdated,

@@ -21,8 +21,8 @@ func TestEventBody(t *testing.T) {
 		t.Errorf("body %s, want %s", event.Body, want)
 	}
 	types := app.EventTypes[:]
-	if len(types) != 14 || slices.Contains(types, "test.ping") || !slices.Contains(types, app.EventProductUpdated) {
-		t.Errorf("event types %v, want 14", types)
+	if len(types) != 15 || slices.Contains(types, "test.ping") || !slices.Contains(types, app.EventProductUpdated) {
+		t.Errorf("event types %v, want 15", types)
 
 	}
 }

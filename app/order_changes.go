@@ -68,14 +68,30 @@ type OrderStatusUpdated struct {
 	NewStatus OrderStatus `json:"newStatus"`
 }
 
-// OrderChange is an entry of an order's status history.
+// OrderChangeType is the kind of an entry of an order's history.
+type OrderChangeType string
+
+const (
+	ChangeOfStatus OrderChangeType = "STATUS"
+	Amendment      OrderChangeType = "AMENDMENT" // of items or other members
+)
+
+// OrderChangeTypes lists the kinds of entries.
+var OrderChangeTypes = [...]OrderChangeType{ChangeOfStatus, Amendment}
+
+// OrderChange is an entry of an order's history.
 type OrderChange struct {
-	Actor   OrderActor   `json:"actor"`
-	From    *OrderStatus `json:"from"` // null for the creation of the order
-	To      OrderStatus  `json:"to"`
-	Reason  string       `json:"reason,omitempty"` // only for a cancellation
-	EventID EventID      `json:"eventId"`          // event that reported the change
-	At      Time         `json:"at"`
+	Type    OrderChangeType `json:"type"`
+	Version int64           `json:"version"` // of the order after the change
+	Actor   OrderActor      `json:"actor"`
+	From    *OrderStatus    `json:"from"`             // null for the creation of the order and for AMENDMENT
+	To      OrderStatus     `json:"to,omitempty"`     // only for STATUS
+	Reason  string          `json:"reason,omitempty"` // only for a cancellation
+	// Both are for AMENDMENT only, as in order.updated.
+	ChangedFields []string     `json:"changedFields,omitempty"`
+	ItemChanges   []ItemChange `json:"itemChanges,omitempty"`
+	EventID       EventID      `json:"eventId"` // event that reported the change
+	At            Time         `json:"at"`
 }
 
 // OrderActor is the user, the API key or the service that changed an order.

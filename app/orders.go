@@ -69,10 +69,12 @@ type Order struct {
 	DueAt              *Time            `json:"dueAt"`        // when to prepare it; null = as soon as possible
 	ExternalID         string           `json:"externalId,omitempty"`
 	// Customers do not see it.
-	Metadata  map[string]string `json:"metadata,omitzero"`
-	Version   int64             `json:"version"`
-	CreatedAt Time              `json:"createdAt"`
-	UpdatedAt Time              `json:"updatedAt"`
+	Metadata map[string]string `json:"metadata,omitzero"`
+	Version  int64             `json:"version"`
+	// The latest version of which a slip was printed; null = none.
+	PrintedVersion *int64 `json:"printedVersion"`
+	CreatedAt      Time   `json:"createdAt"`
+	UpdatedAt      Time   `json:"updatedAt"`
 }
 
 // Own returns the order as its customer may see it: without the references of integrations.

@@ -25,9 +25,10 @@ type Settings struct {
 	Closures         []Closure               `json:"closures"`         // days without opening hours
 	PrepMinutes      map[FulfillmentType]int `json:"prepMinutes"`      // from an order to its promised time
 	OrderLeadMinutes int                     `json:"orderLeadMinutes"` // minimum time from order to requestedFor
-	OrderMaxDays     int                     `json:"orderMaxDays"`     // maximum number of days from order to requestedFor
+	OrderMaxDays     int                     `json:"orderMaxDays"`     // maximum days from order to requestedFor
 	Acceptance       Acceptance              `json:"acceptance"`
 	RequireOTP       bool                    `json:"requireOtp"` // members need one-time passwords
+	LowerTotals      LowerTotals             `json:"lowerTotals"`
 	Version          int64                   `json:"version"`
 }
 
@@ -37,6 +38,14 @@ type Acceptance struct {
 	RemindAfterMinutes int `json:"remindAfterMinutes"` // the store is reminded of an order in RECEIVED
 	CancelAfterMinutes int `json:"cancelAfterMinutes"` // an order in RECEIVED is cancelled
 }
+
+// LowerTotals is the lowest role of users that may lower the total of an order that the store has accepted.
+type LowerTotals string
+
+const (
+	StaffLowerTotals   LowerTotals = "STAFF"
+	ManagerLowersTotal LowerTotals = "MANAGER"
+)
 
 // SettingsChange is the change of one setting.
 type SettingsChange struct {

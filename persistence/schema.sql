@@ -602,16 +602,23 @@ CREATE TABLE order_history (
     store_id text NOT NULL,
     version bigint NOT NULL,
     from_status text,
-    to_status text NOT NULL,
+    to_status text,
     reason text NOT NULL,
+    changed_fields jsonb,
+    item_changes jsonb,
+    former_customer text,
     actor_realm text NOT NULL,
     actor_id text NOT NULL,
     event_id text NOT NULL,
     at timestamp with time zone NOT NULL,
     CONSTRAINT order_history_pkey PRIMARY KEY (order_id, version),
     CONSTRAINT order_history_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
-    CONSTRAINT order_history_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id)
+    CONSTRAINT order_history_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
+    CONSTRAINT order_history_check CHECK ((((to_status IS NULL) = (changed_fields IS NOT NULL)) AND ((to_status IS NULL)
+        = (item_changes IS NOT NULL))))
 );
+CREATE INDEX order_history_former_customer ON order_history (store_id, former_customer) WHERE (former_customer IS NOT
+        NULL);
 ALTER TABLE order_history ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON order_history TO comanda_system USING (true);
 CREATE POLICY one_store ON order_history TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
@@ -633,13 +640,14 @@ CREATE TABLE order_items (
     total_minor bigint NOT NULL,
     discount_minor bigint NOT NULL,
     tax_rate_ppm bigint NOT NULL,
-    stock_taken boolean NOT NULL DEFAULT false,
+    stock_taken bigint NOT NULL DEFAULT 0,
     business_date date NOT NULL,
     CONSTRAINT order_items_pkey PRIMARY KEY (order_id, id),
     CONSTRAINT order_items_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
     CONSTRAINT order_items_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT order_items_check CHECK ((total_minor = (unit_price_minor * quantity))),
     CONSTRAINT order_items_check1 CHECK (((discount_minor >= 0) AND (discount_minor <= total_minor))),
+    CONSTRAINT order_items_check2 CHECK (((stock_taken >= 0) AND (stock_taken <= quantity))),
     CONSTRAINT order_items_quantity_check CHECK (((quantity >= 1) AND (quantity <= 999)))
 );
 ALTER TABLE order_items ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
@@ -650,6 +658,8 @@ CREATE TRIGGER count_items AFTER INSERT ON order_items REFERENCING NEW TABLE AS 
         FUNCTION count_items();
 CREATE TRIGGER count_options AFTER INSERT ON order_items REFERENCING NEW TABLE AS added FOR EACH STATEMENT EXECUTE
         FUNCTION count_options();
+CREATE TRIGGER uncount_items AFTER DELETE ON order_items REFERENCING OLD TABLE AS removed FOR EACH STATEMENT EXECUTE
+        FUNCTION uncount_items();
 GRANT DELETE, INSERT, SELECT, UPDATE ON order_items TO comanda_app, comanda_system;
 
 CREATE TABLE order_numbers (
@@ -688,6 +698,7 @@ CREATE TABLE orders (
     subtotal_minor bigint NOT NULL,
     discount_minor bigint NOT NULL,
     delivery_fee_minor bigint NOT NULL,
+    delivery_fee_tax_ppm bigint,
     tax_minor bigint NOT NULL,
     tax_included boolean NOT NULL,
     taxes jsonb NOT NULL DEFAULT '[]'::jsonb,
@@ -700,6 +711,7 @@ CREATE TABLE orders (
     metadata jsonb NOT NULL DEFAULT '{}'::jsonb,
     business_date date NOT NULL,
     version bigint NOT NULL DEFAULT 1,
+    printed_version bigint,
     created_at timestamp with time zone NOT NULL,
     updated_at timestamp with time zone NOT NULL,
     search_name text COLLATE "C" GENERATED ALWAYS AS (lower(customer_name)) STORED,
@@ -755,6 +767,12 @@ END);
 ALTER TABLE orders ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON orders TO comanda_system USING (true);
 CREATE POLICY one_store ON orders TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text, true)));
+CREATE TRIGGER count_amended AFTER UPDATE OF customer_id, subtotal_minor, discount_minor, tax_minor, delivery_fee_minor,
+        item_count ON orders FOR EACH ROW WHEN (((old.status <> 'CANCELLED'::text) AND ((((((old.customer_id IS DISTINCT
+        FROM new.customer_id) OR (old.subtotal_minor IS DISTINCT FROM new.subtotal_minor)) OR (old.discount_minor IS
+        DISTINCT FROM new.discount_minor)) OR (old.tax_minor IS DISTINCT FROM new.tax_minor)) OR (old.delivery_fee_minor
+        IS DISTINCT FROM new.delivery_fee_minor)) OR (old.item_count IS DISTINCT FROM new.item_count)))) EXECUTE
+        FUNCTION count_amended();
 CREATE TRIGGER count_cancelled AFTER UPDATE OF status ON orders FOR EACH ROW WHEN (((old.status = 'CANCELLED'::text) <>
         (new.status = 'CANCELLED'::text))) EXECUTE FUNCTION count_order();
 CREATE TRIGGER count_placed AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION count_order();
@@ -1177,6 +1195,7 @@ CREATE TABLE stores (
     ordering_paused_until timestamp with time zone,
     remind_after_minutes integer NOT NULL DEFAULT 0,
     cancel_after_minutes integer NOT NULL DEFAULT 0,
+    lower_totals text NOT NULL DEFAULT 'STAFF'::text,
     seats integer NOT NULL DEFAULT 50,
     reservation_minutes integer NOT NULL DEFAULT 120,
     booking_lead_minutes integer NOT NULL DEFAULT 0,
@@ -1196,6 +1215,7 @@ CREATE TABLE stores (
         1440))),
     CONSTRAINT stores_check CHECK ((sandbox_of <> id)),
     CONSTRAINT stores_country_code_check CHECK ((country_code ~ '^[A-Z]{2}$'::text)),
+    CONSTRAINT stores_lower_totals_check CHECK ((lower_totals = ANY (ARRAY['STAFF'::text, 'MANAGER'::text]))),
     CONSTRAINT stores_order_lead_minutes_check CHECK (((order_lead_minutes >= 0) AND (order_lead_minutes <= 43200))),
     CONSTRAINT stores_order_max_days_check CHECK (((order_max_days >= 0) AND (order_max_days <= 365))),
     CONSTRAINT stores_remind_after_minutes_check CHECK (((remind_after_minutes >= 0) AND (remind_after_minutes <=
@@ -1391,6 +1411,46 @@ CREATE VIEW plan_queues WITH (security_invoker=true) AS
      JOIN websites w ON ((w.id = s.website_id)));
 GRANT SELECT ON plan_queues TO comanda_system;
 
+CREATE FUNCTION count_amended()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+DECLARE
+    guests   bigint := 0;
+    old_days bigint;
+    new_days bigint;
+BEGIN
+    IF NEW.customer_id <> OLD.customer_id THEN
+        SELECT sum(CASE id WHEN NEW.customer_id THEN 1 ELSE -1 END) FILTER (WHERE kind = 'guest') INTO guests
+            FROM customers WHERE id IN (OLD.customer_id, NEW.customer_id);
+    END IF;
+    UPDATE sales SET guest_orders = guest_orders + coalesce(guests, 0),
+            gross_minor = gross_minor + NEW.subtotal_minor - OLD.subtotal_minor,
+            discount_minor = discount_minor + NEW.discount_minor - OLD.discount_minor,
+            tax_minor = tax_minor + NEW.tax_minor - OLD.tax_minor,
+            delivery_fee_minor = delivery_fee_minor + NEW.delivery_fee_minor - OLD.delivery_fee_minor,
+            items_sold = items_sold + NEW.item_count - OLD.item_count
+        WHERE store_id = NEW.store_id AND business_date = NEW.business_date
+            AND quarter = date_bin('15 minutes', NEW.created_at, 'epoch') AND currency = NEW.currency;
+    IF NEW.customer_id = OLD.customer_id THEN
+        RETURN NULL;
+    END IF;
+    UPDATE customer_days SET orders = orders - 1 WHERE store_id = OLD.store_id AND customer_id = OLD.customer_id
+        AND business_date = OLD.business_date RETURNING orders INTO old_days;
+    INSERT INTO customer_days AS d (store_id, customer_id, business_date, orders)
+        VALUES (NEW.store_id, NEW.customer_id, NEW.business_date, 1)
+        ON CONFLICT (store_id, customer_id, business_date) DO UPDATE SET orders = d.orders + 1
+        RETURNING orders INTO new_days;
+    INSERT INTO customer_returns AS r (store_id, business_date, seen_before, customers)
+        SELECT NEW.store_id, c.business_date, c.seen_before, sum(c.customers)
+        FROM (SELECT * FROM return_changes(OLD.store_id, OLD.customer_id, OLD.business_date, -1) WHERE old_days = 0
+            UNION ALL
+            SELECT * FROM return_changes(NEW.store_id, NEW.customer_id, NEW.business_date, 1) WHERE new_days = 1) c
+        GROUP BY 2, 3 ORDER BY 2, 3
+        ON CONFLICT (store_id, business_date, seen_before) DO UPDATE SET customers = r.customers + excluded.customers;
+    RETURN NULL;
+END $function$;
+
 CREATE FUNCTION count_items()
  RETURNS trigger
  LANGUAGE plpgsql
@@ -1434,15 +1494,13 @@ DECLARE
     sold      bigint := (NEW.status <> 'CANCELLED')::int;
     cancelled bigint := (NEW.status = 'CANCELLED')::int;
     guest     bigint;
-    seen      date;
     days      bigint;
-    following date;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         sold := sold - (OLD.status <> 'CANCELLED')::int;
         cancelled := cancelled - (OLD.status = 'CANCELLED')::int;
     END IF;
-    SELECT (kind = 'guest')::int, business_date INTO guest, seen FROM customers WHERE id = NEW.customer_id;
+    SELECT (kind = 'guest')::int INTO guest FROM customers WHERE id = NEW.customer_id;
     INSERT INTO sales AS s (store_id, business_date, quarter, currency, orders, guest_orders, cancelled_orders,
             gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
         VALUES (NEW.store_id, NEW.business_date, date_bin('15 minutes', NEW.created_at, 'epoch'), NEW.currency,
@@ -1465,17 +1523,9 @@ BEGIN
         ON CONFLICT (store_id, customer_id, business_date) DO UPDATE SET orders = d.orders + excluded.orders
         RETURNING orders INTO days;
     IF days = greatest(sold, 0) THEN -- the first order of a day, or its last one was cancelled
-        SELECT coalesce(max(business_date), seen) INTO seen FROM customer_days
-            WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND business_date < NEW.business_date
-                AND orders > 0;
-        SELECT min(business_date) INTO following FROM customer_days
-            WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND business_date > NEW.business_date
-                AND orders > 0;
         INSERT INTO customer_returns AS r (store_id, business_date, seen_before, customers)
-            SELECT NEW.store_id, day, before, sum(change)
-            FROM (VALUES (NEW.business_date, seen, sold), (following, seen, -sold),
-                (following, NEW.business_date, sold)) AS v (day, before, change)
-            WHERE day IS NOT NULL GROUP BY day, before ORDER BY day, before
+            SELECT NEW.store_id, c.business_date, c.seen_before, sum(c.customers)
+            FROM return_changes(NEW.store_id, NEW.customer_id, NEW.business_date, sold) c GROUP BY 2, 3 ORDER BY 2, 3
             ON CONFLICT (store_id, business_date, seen_before)
                 DO UPDATE SET customers = r.customers + excluded.customers;
     END IF;
@@ -1662,6 +1712,22 @@ BEGIN
     RAISE EXCEPTION '% is append-only', TG_TABLE_NAME;
 END $function$;
 
+CREATE FUNCTION return_changes(store text, customer text, day date, change bigint)
+ RETURNS TABLE(business_date date, seen_before date, customers bigint)
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT v.day, v.before, v.change
+    FROM (SELECT coalesce((SELECT max(d.business_date) FROM customer_days d WHERE d.store_id = store
+                AND d.customer_id = customer AND d.business_date < day AND d.orders > 0), c.business_date) AS seen,
+            (SELECT min(d.business_date) FROM customer_days d WHERE d.store_id = store
+                AND d.customer_id = customer AND d.business_date > day AND d.orders > 0) AS following
+        FROM customers c WHERE c.id = customer) s,
+        LATERAL (VALUES (day, s.seen, change), (s.following, s.seen, -change), (s.following, day, change))
+            AS v (day, before, change)
+    WHERE v.day IS NOT NULL
+$function$;
+
 CREATE FUNCTION selects(events text[], type text)
  RETURNS boolean
  LANGUAGE sql
@@ -1833,6 +1899,28 @@ BEGIN
     WHERE r.key = ANY (keys);
     DELETE FROM rate_limits WHERE key IN (
         SELECT key FROM rate_limits WHERE expires_at <= at ORDER BY expires_at LIMIT 10 FOR UPDATE SKIP LOCKED);
+    RETURN NULL;
+END $function$;
+
+CREATE FUNCTION uncount_items()
+ RETURNS trigger
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    UPDATE product_sales p SET quantity = p.quantity - d.quantity, net_minor = p.net_minor - d.net_minor
+        FROM (SELECT o.store_id, o.business_date, i.product_id, o.currency, sum(i.quantity) AS quantity,
+                sum(i.total_minor - i.discount_minor) AS net_minor
+            FROM removed i JOIN orders o ON o.id = i.order_id WHERE o.status <> 'CANCELLED' GROUP BY 1, 2, 3, 4) d
+        WHERE (p.store_id, p.business_date, p.product_id, p.currency)
+            = (d.store_id, d.business_date, d.product_id, d.currency);
+    UPDATE option_sales s SET quantity = s.quantity - d.quantity, net_minor = s.net_minor - d.net_minor
+        FROM (SELECT o.store_id, o.business_date, i.product_id, c."groupId", c."optionId", o.currency,
+                sum(c.quantity * i.quantity) AS quantity, sum(c."netMinor") AS net_minor
+            FROM removed i JOIN orders o ON o.id = i.order_id,
+                jsonb_to_recordset(i.options) AS c ("groupId" text, "optionId" text, quantity bigint, "netMinor" bigint)
+            WHERE o.status <> 'CANCELLED' GROUP BY 1, 2, 3, 4, 5, 6) d
+        WHERE (s.store_id, s.business_date, s.product_id, s.group_id, s.option_id, s.currency)
+            = (d.store_id, d.business_date, d.product_id, d."groupId", d."optionId", d.currency);
     RETURN NULL;
 END $function$;
 

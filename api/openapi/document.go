@@ -18,6 +18,8 @@ import (
 	"github.com/swaggest/jsonschema-go"
 	"github.com/swaggest/openapi-go"
 	"github.com/swaggest/openapi-go/openapi31"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // API is the content of a document.
@@ -300,8 +302,14 @@ func acceptRows(components *openapi31.Components, body *openapi31.RequestBody, c
 func sampleOf(t reflect.Type) any {
 	v := reflect.New(t).Elem()
 	for _, field := range reflect.VisibleFields(t) {
-		if clearable(field.Type) {
-			v.FieldByIndex(field.Index).Set(reflect.New(field.Type.Elem()))
+		switch t := field.Type; {
+		case clearable(t):
+			v.FieldByIndex(field.Index).Set(reflect.New(t.Elem()))
+		case t.Kind() == reflect.Pointer && t.Elem().Kind() == reflect.Struct &&
+			t.Elem() != reflect.TypeFor[app.Time]():
+			sample := reflect.New(t.Elem())
+			sample.Elem().Set(reflect.ValueOf(sampleOf(t.Elem())))
+			v.FieldByIndex(field.Index).Set(sample)
 		}
 	}
 	return v.Interface()

@@ -26,6 +26,7 @@ var (
 // recipes are the recipes by event type. customer.updated is missing: API keys cannot change customers.
 var recipes = map[string]recipe{
 	"order.created":        {orderScopes, placed("the order %s was placed", nil)},
+	"order.updated":        {orderScopes, placed("the order %s was changed", noted)},
 	"order.status_updated": {orderScopes, placed("the order %s was confirmed", toStatus("CONFIRMED"))},
 	"order.completed":      {orderScopes, placed("the order %s was completed", toStatus("COMPLETED"))},
 	"order.cancelled":      {orderScopes, placed("the order %s was cancelled", toStatus("CANCELLED"))},
@@ -118,6 +119,11 @@ func toStatus(status string) func(context.Context, *Client, order) error {
 	return func(ctx context.Context, c *Client, o order) error {
 		return c.call(ctx, http.MethodPatch, "/orders/"+o.ID+"/status", change, nil)
 	}
+}
+
+// noted adds a note to an order.
+func noted(ctx context.Context, c *Client, o order) error {
+	return c.call(ctx, http.MethodPatch, "/orders/"+o.ID, object{"note": "comanda trigger"}, nil)
 }
 
 // paid records a payment of an order.

@@ -21,6 +21,7 @@ type EventType string
 
 const (
 	OrderCreated         EventType = "order.created"
+	OrderUpdated         EventType = "order.updated"
 	OrderStatusUpdated   EventType = "order.status_updated"
 	OrderCompleted       EventType = "order.completed"
 	OrderCancelled       EventType = "order.cancelled"
@@ -41,7 +42,7 @@ const (
 
 // EventTypes lists the types that a webhook can subscribe to.
 var EventTypes = [...]EventType{
-	OrderCreated, OrderStatusUpdated, OrderCompleted, OrderCancelled,
+	OrderCreated, OrderUpdated, OrderStatusUpdated, OrderCompleted, OrderCancelled,
 	PaymentSucceeded, PaymentFailed, PaymentRefunded,
 	CustomerCreated, CustomerUpdated,
 	ProductCreated, ProductUpdated,

@@ -32,6 +32,7 @@ type settingsRow struct {
 	RemindAfterMinutes    int
 	CancelAfterMinutes    int
 	RequireOTP            bool `bun:"require_otp"`
+	LowerTotals           app.LowerTotals
 	SettingsVersion       int64
 }
 
@@ -45,7 +46,7 @@ func (r settingsRow) settings() app.Settings {
 		Acceptance: app.Acceptance{
 			RemindAfterMinutes: r.RemindAfterMinutes, CancelAfterMinutes: r.CancelAfterMinutes,
 		},
-		RequireOTP: r.RequireOTP, Version: r.SettingsVersion,
+		RequireOTP: r.RequireOTP, LowerTotals: r.LowerTotals, Version: r.SettingsVersion,
 	}
 }
 
@@ -57,7 +58,7 @@ func rowOfSettings(s app.Settings) settingsRow {
 		BookingMaxDays: s.BookingMaxDays, OpeningHours: s.OpeningHours, Closures: s.Closures,
 		PrepMinutes: s.PrepMinutes, OrderLeadMinutes: s.OrderLeadMinutes, OrderMaxDays: s.OrderMaxDays,
 		RemindAfterMinutes: s.Acceptance.RemindAfterMinutes, CancelAfterMinutes: s.Acceptance.CancelAfterMinutes,
-		RequireOTP: s.RequireOTP, SettingsVersion: s.Version,
+		RequireOTP: s.RequireOTP, LowerTotals: s.LowerTotals, SettingsVersion: s.Version,
 	}
 }
 

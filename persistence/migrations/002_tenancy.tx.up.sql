@@ -50,6 +50,7 @@ CREATE TABLE stores (
     ordering_paused_until    timestamptz,                -- may be in the past
     remind_after_minutes     integer NOT NULL DEFAULT 0 CHECK (remind_after_minutes BETWEEN 0 AND 1440),
     cancel_after_minutes     integer NOT NULL DEFAULT 0 CHECK (cancel_after_minutes BETWEEN 0 AND 1440),
+    lower_totals             text NOT NULL DEFAULT 'STAFF' CHECK (lower_totals IN ('STAFF', 'MANAGER')), -- least role
     seats                    integer NOT NULL DEFAULT 50 CHECK (seats BETWEEN 0 AND 100000),
     reservation_minutes      integer NOT NULL DEFAULT 120 CHECK (reservation_minutes BETWEEN 15 AND 1440),
     booking_lead_minutes     integer NOT NULL DEFAULT 0 CHECK (booking_lead_minutes BETWEEN 0 AND 43200),

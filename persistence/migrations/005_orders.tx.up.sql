@@ -34,6 +34,7 @@ CREATE TABLE orders (
     subtotal_minor      bigint NOT NULL CHECK (subtotal_minor >= 0),
     discount_minor      bigint NOT NULL CHECK (discount_minor BETWEEN 0 AND subtotal_minor),
     delivery_fee_minor  bigint NOT NULL CHECK (delivery_fee_minor >= 0),
+    delivery_fee_tax_ppm bigint, -- tax rate of the delivery fee; null = not taxed
     tax_minor           bigint NOT NULL CHECK (tax_minor >= 0),
     tax_included        boolean NOT NULL,
     taxes               jsonb NOT NULL DEFAULT '[]', -- by rate
@@ -47,6 +48,7 @@ CREATE TABLE orders (
     metadata            jsonb NOT NULL DEFAULT '{}', -- strings by key
     business_date       date NOT NULL,
     version             bigint NOT NULL DEFAULT 1,
+    printed_version     bigint,                      -- the latest one of which a slip was printed
     created_at          timestamptz NOT NULL,
     updated_at          timestamptz NOT NULL,
     search_name         text COLLATE "C" GENERATED ALWAYS AS (lower(customer_name)) STORED,
@@ -94,26 +96,33 @@ CREATE TABLE order_items (
     total_minor      bigint NOT NULL CHECK (total_minor = unit_price_minor * quantity),
     discount_minor   bigint NOT NULL CHECK (discount_minor BETWEEN 0 AND total_minor),
     tax_rate_ppm     bigint NOT NULL,
-    stock_taken      boolean NOT NULL DEFAULT false, -- the order reduced the stock, which its cancellation restores
-    business_date    date NOT NULL,                  -- of the order
+    stock_taken      bigint NOT NULL DEFAULT 0 -- units that were taken from the stock, which a cancellation returns
+        CHECK (stock_taken BETWEEN 0 AND quantity),
+    business_date    date NOT NULL,            -- of the order
     PRIMARY KEY (order_id, id)
 );
 CALL fence('order_items', 'store_id');
 
--- Status changes of orders, with their actors.
+-- Changes of orders, with their actors: of the status, or of other members.
 CREATE TABLE order_history (
-    order_id    text NOT NULL REFERENCES orders,
-    store_id    text NOT NULL REFERENCES stores,
-    version     bigint NOT NULL, -- version of the order after the change
-    from_status text,            -- null = the order was placed
-    to_status   text NOT NULL,
-    reason      text NOT NULL,   -- reason of a cancellation
-    actor_realm text NOT NULL,   -- '' = the service itself
-    actor_id    text NOT NULL,
-    event_id    text NOT NULL,
-    at          timestamptz NOT NULL,
-    PRIMARY KEY (order_id, version)
+    order_id        text NOT NULL REFERENCES orders,
+    store_id        text NOT NULL REFERENCES stores,
+    version         bigint NOT NULL, -- version of the order after the change
+    from_status     text,            -- null = the order was placed, or other members were changed
+    to_status       text,            -- null = other members were changed
+    reason          text NOT NULL,   -- reason of a cancellation
+    changed_fields  jsonb,           -- names of other members
+    item_changes    jsonb,           -- with the items before and after
+    former_customer text,            -- before a change of the customer
+    actor_realm     text NOT NULL,   -- '' = the service itself
+    actor_id        text NOT NULL,
+    event_id        text NOT NULL,
+    at              timestamptz NOT NULL,
+    PRIMARY KEY (order_id, version),
+    CHECK ((to_status IS NULL) = (changed_fields IS NOT NULL) AND (to_status IS NULL) = (item_changes IS NOT NULL))
 );
+CREATE INDEX order_history_former_customer ON order_history (store_id, former_customer)
+    WHERE former_customer IS NOT NULL;
 CALL fence('order_history', 'store_id');
 
 -- Orders of API keys in RECEIVED that wait for acceptance. The deadlines are measured with the clock of the database. A

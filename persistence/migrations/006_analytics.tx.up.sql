@@ -69,21 +69,34 @@ CALL fence('customer_returns', 'store_id');
 CALL fence('product_sales', 'store_id');
 CALL fence('option_sales', 'store_id');
 
+-- Returns the changes of customer_returns when a customer has the first order of a day (1), or no order of the day any
+-- more (-1).
+CREATE FUNCTION return_changes(store text, customer text, day date, change bigint)
+    RETURNS TABLE (business_date date, seen_before date, customers bigint) LANGUAGE sql STABLE AS $$
+    SELECT v.day, v.before, v.change
+    FROM (SELECT coalesce((SELECT max(d.business_date) FROM customer_days d WHERE d.store_id = store
+                AND d.customer_id = customer AND d.business_date < day AND d.orders > 0), c.business_date) AS seen,
+            (SELECT min(d.business_date) FROM customer_days d WHERE d.store_id = store
+                AND d.customer_id = customer AND d.business_date > day AND d.orders > 0) AS following
+        FROM customers c WHERE c.id = customer) s,
+        LATERAL (VALUES (day, s.seen, change), (s.following, s.seen, -change), (s.following, day, change))
+            AS v (day, before, change)
+    WHERE v.day IS NOT NULL
+$$;
+
 -- Adds a placed order, or subtracts a cancelled one. The caller holds the lock of the customer.
 CREATE FUNCTION count_order() RETURNS trigger LANGUAGE plpgsql AS $$
 DECLARE
     sold      bigint := (NEW.status <> 'CANCELLED')::int;
     cancelled bigint := (NEW.status = 'CANCELLED')::int;
     guest     bigint;
-    seen      date;
     days      bigint;
-    following date;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         sold := sold - (OLD.status <> 'CANCELLED')::int;
         cancelled := cancelled - (OLD.status = 'CANCELLED')::int;
     END IF;
-    SELECT (kind = 'guest')::int, business_date INTO guest, seen FROM customers WHERE id = NEW.customer_id;
+    SELECT (kind = 'guest')::int INTO guest FROM customers WHERE id = NEW.customer_id;
     INSERT INTO sales AS s (store_id, business_date, quarter, currency, orders, guest_orders, cancelled_orders,
             gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
         VALUES (NEW.store_id, NEW.business_date, date_bin('15 minutes', NEW.created_at, 'epoch'), NEW.currency,
@@ -106,17 +119,9 @@ BEGIN
         ON CONFLICT (store_id, customer_id, business_date) DO UPDATE SET orders = d.orders + excluded.orders
         RETURNING orders INTO days;
     IF days = greatest(sold, 0) THEN -- the first order of a day, or its last one was cancelled
-        SELECT coalesce(max(business_date), seen) INTO seen FROM customer_days
-            WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND business_date < NEW.business_date
-                AND orders > 0;
-        SELECT min(business_date) INTO following FROM customer_days
-            WHERE store_id = NEW.store_id AND customer_id = NEW.customer_id AND business_date > NEW.business_date
-                AND orders > 0;
         INSERT INTO customer_returns AS r (store_id, business_date, seen_before, customers)
-            SELECT NEW.store_id, day, before, sum(change)
-            FROM (VALUES (NEW.business_date, seen, sold), (following, seen, -sold),
-                (following, NEW.business_date, sold)) AS v (day, before, change)
-            WHERE day IS NOT NULL GROUP BY day, before ORDER BY day, before
+            SELECT NEW.store_id, c.business_date, c.seen_before, sum(c.customers)
+            FROM return_changes(NEW.store_id, NEW.customer_id, NEW.business_date, sold) c GROUP BY 2, 3 ORDER BY 2, 3
             ON CONFLICT (store_id, business_date, seen_before)
                 DO UPDATE SET customers = r.customers + excluded.customers;
     END IF;
@@ -133,6 +138,50 @@ END $$;
 CREATE TRIGGER count_placed AFTER INSERT ON orders FOR EACH ROW EXECUTE FUNCTION count_order();
 CREATE TRIGGER count_cancelled AFTER UPDATE OF status ON orders FOR EACH ROW
     WHEN ((OLD.status = 'CANCELLED') <> (NEW.status = 'CANCELLED')) EXECUTE FUNCTION count_order();
+
+-- Adds the difference of an order whose amounts or customer change. The caller holds the locks of both customers. One
+-- statement writes the rows of customer_returns, in their order.
+CREATE FUNCTION count_amended() RETURNS trigger LANGUAGE plpgsql AS $$
+DECLARE
+    guests   bigint := 0;
+    old_days bigint;
+    new_days bigint;
+BEGIN
+    IF NEW.customer_id <> OLD.customer_id THEN
+        SELECT sum(CASE id WHEN NEW.customer_id THEN 1 ELSE -1 END) FILTER (WHERE kind = 'guest') INTO guests
+            FROM customers WHERE id IN (OLD.customer_id, NEW.customer_id);
+    END IF;
+    UPDATE sales SET guest_orders = guest_orders + coalesce(guests, 0),
+            gross_minor = gross_minor + NEW.subtotal_minor - OLD.subtotal_minor,
+            discount_minor = discount_minor + NEW.discount_minor - OLD.discount_minor,
+            tax_minor = tax_minor + NEW.tax_minor - OLD.tax_minor,
+            delivery_fee_minor = delivery_fee_minor + NEW.delivery_fee_minor - OLD.delivery_fee_minor,
+            items_sold = items_sold + NEW.item_count - OLD.item_count
+        WHERE store_id = NEW.store_id AND business_date = NEW.business_date
+            AND quarter = date_bin('15 minutes', NEW.created_at, 'epoch') AND currency = NEW.currency;
+    IF NEW.customer_id = OLD.customer_id THEN
+        RETURN NULL;
+    END IF;
+    UPDATE customer_days SET orders = orders - 1 WHERE store_id = OLD.store_id AND customer_id = OLD.customer_id
+        AND business_date = OLD.business_date RETURNING orders INTO old_days;
+    INSERT INTO customer_days AS d (store_id, customer_id, business_date, orders)
+        VALUES (NEW.store_id, NEW.customer_id, NEW.business_date, 1)
+        ON CONFLICT (store_id, customer_id, business_date) DO UPDATE SET orders = d.orders + 1
+        RETURNING orders INTO new_days;
+    INSERT INTO customer_returns AS r (store_id, business_date, seen_before, customers)
+        SELECT NEW.store_id, c.business_date, c.seen_before, sum(c.customers)
+        FROM (SELECT * FROM return_changes(OLD.store_id, OLD.customer_id, OLD.business_date, -1) WHERE old_days = 0
+            UNION ALL
+            SELECT * FROM return_changes(NEW.store_id, NEW.customer_id, NEW.business_date, 1) WHERE new_days = 1) c
+        GROUP BY 2, 3 ORDER BY 2, 3
+        ON CONFLICT (store_id, business_date, seen_before) DO UPDATE SET customers = r.customers + excluded.customers;
+    RETURN NULL;
+END $$;
+CREATE TRIGGER count_amended AFTER UPDATE OF customer_id, subtotal_minor, discount_minor, tax_minor, delivery_fee_minor,
+        item_count ON orders FOR EACH ROW
+    WHEN (OLD.status <> 'CANCELLED' AND (OLD.customer_id, OLD.subtotal_minor, OLD.discount_minor, OLD.tax_minor,
+        OLD.delivery_fee_minor, OLD.item_count) IS DISTINCT FROM (NEW.customer_id, NEW.subtotal_minor,
+        NEW.discount_minor, NEW.tax_minor, NEW.delivery_fee_minor, NEW.item_count)) EXECUTE FUNCTION count_amended();
 
 CREATE FUNCTION count_items() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
@@ -183,3 +232,25 @@ BEGIN
 END $$;
 CREATE TRIGGER uncount_options AFTER UPDATE OF status ON orders FOR EACH ROW
     WHEN (OLD.status <> 'CANCELLED' AND NEW.status = 'CANCELLED') EXECUTE FUNCTION uncount_options();
+
+-- Subtracts the items that a change of an order replaces. The insertion of the new items adds theirs.
+CREATE FUNCTION uncount_items() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN
+    UPDATE product_sales p SET quantity = p.quantity - d.quantity, net_minor = p.net_minor - d.net_minor
+        FROM (SELECT o.store_id, o.business_date, i.product_id, o.currency, sum(i.quantity) AS quantity,
+                sum(i.total_minor - i.discount_minor) AS net_minor
+            FROM removed i JOIN orders o ON o.id = i.order_id WHERE o.status <> 'CANCELLED' GROUP BY 1, 2, 3, 4) d
+        WHERE (p.store_id, p.business_date, p.product_id, p.currency)
+            = (d.store_id, d.business_date, d.product_id, d.currency);
+    UPDATE option_sales s SET quantity = s.quantity - d.quantity, net_minor = s.net_minor - d.net_minor
+        FROM (SELECT o.store_id, o.business_date, i.product_id, c."groupId", c."optionId", o.currency,
+                sum(c.quantity * i.quantity) AS quantity, sum(c."netMinor") AS net_minor
+            FROM removed i JOIN orders o ON o.id = i.order_id,
+                jsonb_to_recordset(i.options) AS c ("groupId" text, "optionId" text, quantity bigint, "netMinor" bigint)
+            WHERE o.status <> 'CANCELLED' GROUP BY 1, 2, 3, 4, 5, 6) d
+        WHERE (s.store_id, s.business_date, s.product_id, s.group_id, s.option_id, s.currency)
+            = (d.store_id, d.business_date, d.product_id, d."groupId", d."optionId", d.currency);
+    RETURN NULL;
+END $$;
+CREATE TRIGGER uncount_items AFTER DELETE ON order_items REFERENCING OLD TABLE AS removed FOR EACH STATEMENT
+    EXECUTE FUNCTION uncount_items();

@@ -46,6 +46,21 @@ func moveAcceptance(ctx context.Context, tx bun.Tx, now time.Time, order app.Ord
 	return delivery.EnqueueJob(ctx, tx, now, order.StoreID, app.JobAcceptance, string(order.ID))
 }
 
+// restartAcceptance starts the deadlines of an order of an API key again, at its new due time or, for an order as soon
+// as possible, now. The job makes the workflow read the new time.
+func restartAcceptance(ctx context.Context, tx bun.Tx, now time.Time, order app.Order) error {
+	awaited, err := pg.Inserted(tx.Tx.ExecContext(ctx, `INSERT INTO acceptances (order_id, store_id, since, next_at)
+		SELECT $1, $2, since, since FROM greatest($3::timestamptz, clock_timestamp()) since
+		WHERE EXISTS (SELECT FROM order_history WHERE store_id = $2 AND order_id = $1 AND version = 1
+			AND actor_realm = $4)
+		ON CONFLICT (order_id) DO UPDATE SET since = excluded.since, next_at = excluded.next_at, reminded_at = NULL`,
+		order.ID, order.StoreID, pg.UTCOrNil(order.DueAt), app.RealmAPIKey))
+	if err != nil || !awaited {
+		return err
+	}
+	return delivery.EnqueueJob(ctx, tx, now, order.StoreID, app.JobAcceptance, string(order.ID))
+}
+
 // endAcceptance stops the wait for the acceptance of an order that has left RECEIVED. The job makes the workflow end.
 func endAcceptance(ctx context.Context, tx bun.Tx, now time.Time, order app.Order) error {
 	awaited, err := pg.Inserted(tx.Tx.ExecContext(ctx, "DELETE FROM acceptances WHERE store_id = $1 AND order_id = $2",
@@ -138,7 +153,8 @@ func (db *DB) tickReceived(
 		state = app.AcceptanceReminded
 	}
 	_, err = tx.Tx.ExecContext(ctx, `UPDATE acceptances
-		SET next_at = CASE WHEN $3::bigint > 0 THEN clock_timestamp() + $3 * interval '1 microsecond' ELSE 'infinity' END
+		SET next_at = CASE WHEN $3::bigint > 0 THEN clock_timestamp() + $3 * interval '1 microsecond'
+			ELSE 'infinity' END
 		WHERE store_id = $1 AND order_id = $2`, order.StoreID, order.ID, step.Wait.Microseconds())
 	return app.AcceptanceTick{State: state, NextIn: step.Wait}, err
 }

@@ -113,6 +113,11 @@ func (d trading) trade(random *rand.Rand, steps int) {
 				}
 				continue
 			}
+			if random.IntN(2) == 0 {
+				_, err := d.db.AmendOrder(d.Context(), now, d.store, id, d.amendment(random), nil)
+				d.expect(err, app.CodeInvalidTransition)
+				continue
+			}
 			status := []app.OrderStatus{app.OrderConfirmed, app.OrderCompleted, app.OrderCancelled,
 				app.OrderCancelled}[random.IntN(4)]
 			_, err := d.db.ChangeOrderStatus(d.Context(), now, d.store, id, 0,
@@ -144,6 +149,27 @@ func (d trading) order(random *rand.Rand) app.NewOrder {
 		in.CustomerID = d.customers[random.IntN(len(d.customers))]
 	}
 	return in
+}
+
+// amendment returns a change of items, of the customer or of both.
+func (d trading) amendment(random *rand.Rand) app.OrderAmendment {
+	in, change := d.order(random), app.OrderAmendment{
+		DiscountMinor: new(random.Int64N(100)),
+		Caller:        app.Principal{Realm: app.RealmAPIKey, Scopes: []app.Scope{app.ScopeWriteOrders}},
+	}
+	if random.IntN(3) > 0 {
+		for _, item := range in.Items {
+			change.Items = append(change.Items, app.AmendedItem{
+				ProductID: &item.ProductID, Quantity: &item.Quantity, Options: &item.Options,
+			})
+		}
+	}
+	if random.IntN(3) > 0 {
+		if change.CustomerID = in.CustomerID; in.CustomerID == "" {
+			change.Guest = &in.Guest
+		}
+	}
+	return change
 }
 
 func (d trading) expect(err error, codes ...app.Code) {

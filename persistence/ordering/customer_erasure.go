@@ -32,6 +32,7 @@ var erasures = []string{
 	`DELETE FROM idempotency_keys WHERE store_id = $1 AND $3::timestamptz IS NOT NULL AND subject IN (
 		SELECT $2::text
 		UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
+		UNION ALL SELECT order_id FROM order_history WHERE store_id = $1 AND former_customer = $2
 		UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2
 		UNION ALL SELECT r.payment_id FROM refunds r JOIN orders o ON o.id = r.order_id AND o.store_id = r.store_id
 			WHERE r.store_id = $1 AND o.customer_id = $2)`,
@@ -41,7 +42,10 @@ var erasures = []string{
 	`UPDATE payments p SET card_last4 = '' FROM orders o
 		WHERE p.store_id = $1 AND o.store_id = $1 AND o.id = p.order_id AND o.customer_id = $2
 			AND $3::timestamptz IS NOT NULL`,
-	`UPDATE order_history h SET reason = '' FROM orders o
+	`UPDATE order_history h SET reason = '', item_changes = CASE WHEN h.item_changes IS NOT NULL THEN (
+			SELECT coalesce(jsonb_agg(c #- '{before,note}' #- '{after,note}' ORDER BY n), '[]')
+			FROM jsonb_array_elements(h.item_changes) WITH ORDINALITY AS x (c, n)) END
+		FROM orders o
 		WHERE h.store_id = $1 AND o.store_id = $1 AND o.id = h.order_id AND o.customer_id = $2
 			AND $3::timestamptz IS NOT NULL`,
 	`UPDATE order_items i SET note = '' FROM orders o
@@ -61,6 +65,10 @@ var erasures = []string{
 	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
 		AND subject IN (SELECT $2 UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
 			UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2)`,
+	// The events of orders that were given to another customer, from the time before that.
+	`UPDATE outbox e SET erasing = $2 FROM order_history h
+		WHERE h.store_id = $1 AND h.former_customer = $2 AND e.store_id = $1 AND e.subject = h.order_id
+			AND e.id < h.event_id AND e.body IS NOT NULL AND $3::timestamptz IS NOT NULL`,
 }
 
 // EraseCustomer replaces the personal data of a customer in all tables, and enqueues the job that erases the bodies of

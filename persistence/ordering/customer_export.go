@@ -57,15 +57,17 @@ func (e export) statusChanges(ctx context.Context) error {
 		historyRow
 		Number int64
 	}
-	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.actor_realm, h.at
+	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.changed_fields, h.item_changes,
+		h.actor_realm, h.at
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
 		WHERE o.store_id = ? AND o.customer_id = ? ORDER BY h.at, o.number, h.version`, e.Store, e.Customer)
 	return pg.Pages(ctx, e.Tx, q, func(rows []change) error {
 		var part app.CustomerExport
 		for _, r := range rows {
+			c := r.change()
 			part.StatusChanges = append(part.StatusChanges, app.ExportedStatusChange{
-				OrderNumber: strconv.FormatInt(r.Number, 10), Realm: r.ActorRealm, From: r.FromStatus, To: r.ToStatus,
-				Reason: r.Reason, At: app.At(r.At),
+				OrderNumber: strconv.FormatInt(r.Number, 10), Type: c.Type, Realm: r.ActorRealm, From: c.From, To: c.To,
+				Reason: c.Reason, ChangedFields: c.ChangedFields, ItemChanges: c.ItemChanges, At: c.At,
 			})
 		}
 		return e.Each(part)

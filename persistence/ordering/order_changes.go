@@ -19,8 +19,13 @@ type historyRow struct {
 	StoreID    app.StoreID
 	Version    int64
 	FromStatus *app.OrderStatus
-	ToStatus   app.OrderStatus
+	ToStatus   *app.OrderStatus
 	Reason     string
+
+	// Both are of a change of other members than the status.
+	ChangedFields pg.JSONList[string]         `bun:"type:jsonb,scanonly"`
+	ItemChanges   pg.JSONList[app.ItemChange] `bun:"type:jsonb,scanonly"`
+
 	ActorRealm app.Realm
 	ActorID    string
 	ActorName  string `bun:",scanonly"`
@@ -29,10 +34,22 @@ type historyRow struct {
 }
 
 func (r historyRow) change() app.OrderChange {
-	return app.OrderChange{
-		Actor: app.OrderActor{Realm: r.ActorRealm, ID: r.ActorID, Name: r.ActorName}, From: r.FromStatus,
-		To: r.ToStatus, Reason: r.Reason, EventID: r.EventID, At: app.At(r.At),
+	c := app.OrderChange{
+		Type: r.kind(), Version: r.Version, From: r.FromStatus, Reason: r.Reason, ChangedFields: r.ChangedFields,
+		Actor: app.OrderActor{Realm: r.ActorRealm, ID: r.ActorID, Name: r.ActorName}, ItemChanges: r.ItemChanges,
+		EventID: r.EventID, At: app.At(r.At),
 	}
+	if r.ToStatus != nil {
+		c.To = *r.ToStatus
+	}
+	return c
+}
+
+func (r historyRow) kind() app.OrderChangeType {
+	if r.ToStatus == nil {
+		return app.Amendment
+	}
+	return app.ChangeOfStatus
 }
 
 // ChangeOrderStatus changes the status of an order and emits order.status_updated, and also
@@ -141,16 +158,22 @@ func saveStatus(ctx context.Context, tx bun.Tx, o app.Order) error {
 // To avoid deadlocks, a transaction locks in this order: the order, its products by id, the customer,
 // the rows of analytics.
 func lockOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.OrderID) (app.Order, []itemRow, error) {
+	row, items, err := lockOrderRow(ctx, tx, store, id)
+	return row.order(items), items, err
+}
+
+// lockOrderRow is [lockOrder] that returns the row.
+func lockOrderRow(ctx context.Context, tx bun.Tx, store app.StoreID, id app.OrderID) (orderRow, []itemRow, error) {
 	var rows []orderRow
 	q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id).For("NO KEY UPDATE")
-	found, items, err := scanOrders(ctx, tx, store, q, &rows)
-	if err == nil && len(found) == 0 {
+	_, items, err := scanOrders(ctx, tx, store, q, &rows)
+	if err == nil && len(rows) == 0 {
 		err = app.NotFound()
 	}
 	if err != nil {
-		return app.Order{}, nil, err
+		return orderRow{}, nil, err
 	}
-	return found[0], items, nil
+	return rows[0], items, nil
 }
 
 // returnItems returns the items of a cancelled order to stock and decrements its customer's number of
@@ -185,7 +208,7 @@ func emitOrderStatus(ctx context.Context, tx bun.Tx, now time.Time, order app.Or
 func recordStatus(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor, event app.EventID) error {
 	err := pg.InsertPrepared(ctx, tx, historyRow{
 		OrderID: order.ID, StoreID: order.StoreID, Version: order.Version, FromStatus: order.PreviousStatus,
-		ToStatus: order.Status, Reason: order.CancellationReason, ActorRealm: by.Realm, ActorID: by.ID, EventID: event,
+		ToStatus: &order.Status, Reason: order.CancellationReason, ActorRealm: by.Realm, ActorID: by.ID, EventID: event,
 		At: order.UpdatedAt.Time,
 	})
 	if err != nil {
@@ -194,7 +217,7 @@ func recordStatus(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor,
 	return notifyOrder(ctx, order)
 }
 
-// OrderHistory returns the status changes of an order, oldest first, with the actors' current names.
+// OrderHistory returns the changes of an order, oldest first, with the actors' current names.
 // It returns NOT_FOUND if the store has no such order, or customer is not "" and not the order's
 // customer. Names of platform administrators are omitted, because tenants must not see them.
 func (db *DB) OrderHistory(
@@ -202,8 +225,8 @@ func (db *DB) OrderHistory(
 ) ([]app.OrderChange, error) {
 	var rows []historyRow
 	err := db.pg.System().NewRaw(`
-		SELECT h.from_status, h.to_status, h.reason, h.actor_realm, h.actor_id,
-			coalesce(u.name, k.name, '') AS actor_name, h.event_id, h.at
+		SELECT h.version, h.from_status, h.to_status, h.reason, h.changed_fields, h.item_changes, h.actor_realm,
+			h.actor_id, coalesce(u.name, k.name, '') AS actor_name, h.event_id, h.at
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
 			LEFT JOIN users u ON h.actor_realm = ?3 AND u.id = h.actor_id
 			LEFT JOIN api_keys k ON h.actor_realm = ?4 AND k.id = h.actor_id AND k.store_id = h.store_id

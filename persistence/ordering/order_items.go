@@ -3,6 +3,7 @@ package ordering
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -31,7 +32,7 @@ type itemRow struct {
 	Options        pg.JSONList[itemOption] `bun:"type:jsonb"`
 	Note           string
 	BusinessDate   string `bun:"type:date"` // of the order, for analytics
-	StockTaken     bool
+	StockTaken     int64  // units
 }
 
 // itemOption is an element of the column options of order_items.
@@ -83,6 +84,37 @@ func (c counted) outOfStock() error {
 func orderedItems(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, rules storeRules, wanted []app.NewOrderItem,
 ) ([]itemRow, []counted, error) {
+	menu, err := menuOf(ctx, tx, now, store, wanted)
+	if err != nil {
+		return nil, nil, err
+	}
+	items := make([]itemRow, len(wanted))
+	quantities := map[app.ProductID]int64{}
+	for i, item := range wanted {
+		if err := menu.onSale(now, item.ProductID, i); err != nil {
+			return nil, nil, err
+		}
+		if items[i], err = menu.item(now, store, rules, item, i); err != nil {
+			return nil, nil, err
+		}
+		quantities[item.ProductID] += item.Quantity
+	}
+	var need []counted
+	for _, id := range slices.Sorted(maps.Keys(quantities)) {
+		if stock := menu[id].StockQuantity; stock != nil {
+			first := slices.IndexFunc(wanted, func(item app.NewOrderItem) bool { return item.ProductID == id })
+			need = append(need, counted{id, quantities[id], *stock, first})
+		}
+	}
+	return items, need, nil
+}
+
+// orderedMenu holds the products of an order's items.
+type orderedMenu map[app.ProductID]app.Product
+
+func menuOf(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, wanted []app.NewOrderItem,
+) (orderedMenu, error) {
 	var rows []productRow
 	ids := make([]app.ProductID, len(wanted))
 	for i, item := range wanted {
@@ -91,54 +123,56 @@ func orderedItems(
 	err := pg.SelectPrepared(ctx, tx, &rows, `
 		SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity,
 			sold_out_until, sku, option_groups
-		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, store, ids)
+		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2)`, store, ids)
+	menu := orderedMenu{}
+	for _, row := range rows {
+		menu[row.ID] = row.product(now)
+	}
+	return menu, err
+}
+
+// onSale returns PRODUCT_UNAVAILABLE unless the product of the item at an index is on sale. It does not consider the
+// stock.
+func (m orderedMenu) onSale(now time.Time, id app.ProductID, index int) error {
+	if product, ok := m[id]; !ok || !product.OnSaleAt(now) {
+		return unavailable(fmt.Sprintf("items[%d].productId", index), "is not available")
+	}
+	return nil
+}
+
+// item returns the row of a new item with the current price. It returns PRODUCT_UNAVAILABLE for an unknown product,
+// PRICE_NOT_SET and OPTION_INVALID. index is the place of the item in the request.
+func (m orderedMenu) item(
+	now time.Time, store app.StoreID, rules storeRules, wanted app.NewOrderItem, index int,
+) (itemRow, error) {
+	place := fmt.Sprintf("items[%d]", index)
+	path := place + ".productId"
+	product, ok := m[wanted.ProductID]
+	if !ok {
+		return itemRow{}, unavailable(path, "is not available")
+	}
+	price, ok := product.Price(rules.View.Currency)
+	if !ok {
+		return itemRow{}, app.MemberError(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
+	}
+	options, err := product.ChooseOptions(wanted.Options, rules.View, place)
 	if err != nil {
-		return nil, nil, err
+		return itemRow{}, err
 	}
-	products := map[app.ProductID]app.Product{}
-	for _, row := range rows {
-		products[row.ID] = row.product(now)
+	rate := rules.TaxRatePPM
+	if product.TaxRatePPM != nil {
+		rate = *product.TaxRatePPM
 	}
-	items := make([]itemRow, len(wanted))
-	quantities := map[app.ProductID]int64{}
-	for i, item := range wanted {
-		place := fmt.Sprintf("items[%d]", i)
-		path := place + ".productId"
-		product, ok := products[item.ProductID]
-		if !ok || !product.OnSaleAt(now) {
-			return nil, nil, unavailable(path, "is not available")
-		}
-		price, ok := product.Price(rules.View.Currency)
-		if !ok {
-			return nil, nil, app.MemberError(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
-		}
-		options, err := product.ChooseOptions(item.Options, rules.View, place)
-		if err != nil {
-			return nil, nil, err
-		}
-		rate := rules.TaxRatePPM
-		if product.TaxRatePPM != nil {
-			rate = *product.TaxRatePPM
-		}
-		items[i] = itemRow{
-			ID: app.NewID[app.OrderItemID](now), StoreID: store, Position: i, ProductID: product.ID,
-			ProductName: product.Text(rules.View.Locale).Name,
-			SKU:         product.SKU, Quantity: item.Quantity, UnitPriceMinor: price + app.OptionsPrice(options),
-			TaxRatePPM: rate, Options: make([]itemOption, len(options)), Note: item.Note,
-		}
-		for j, option := range options {
-			items[i].Options[j].OrderOption = option
-		}
-		quantities[product.ID] += item.Quantity
+	row := itemRow{
+		ID: app.NewID[app.OrderItemID](now), StoreID: store, Position: index, ProductID: product.ID,
+		ProductName: product.Text(rules.View.Locale).Name, SKU: product.SKU, Quantity: wanted.Quantity,
+		UnitPriceMinor: price + app.OptionsPrice(options), TaxRatePPM: rate, Options: make([]itemOption, len(options)),
+		Note: wanted.Note,
 	}
-	var need []counted
-	for _, row := range rows {
-		if row.StockQuantity != nil {
-			first := slices.IndexFunc(wanted, func(item app.NewOrderItem) bool { return item.ProductID == row.ID })
-			need = append(need, counted{row.ID, quantities[row.ID], *row.StockQuantity, first})
-		}
+	for i, option := range options {
+		row.Options[i].OrderOption = option
 	}
-	return items, need, nil
+	return row, nil
 }
 
 func unavailable(path, message string) error {

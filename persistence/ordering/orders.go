@@ -32,6 +32,7 @@ type orderRow struct {
 	SubtotalMinor      int64
 	DiscountMinor      int64
 	DeliveryFeeMinor   int64
+	DeliveryFeeTaxPPM  *int64 `bun:"delivery_fee_tax_ppm"` // nil = not taxed
 	TaxMinor           int64
 	Taxes              pg.JSONList[app.Tax] `bun:"type:jsonb"`
 	TaxIncluded        bool
@@ -52,6 +53,7 @@ type orderRow struct {
 	ExternalID         string            `bun:"external_id"`
 	Metadata           map[string]string `bun:"type:jsonb"`
 	Version            int64
+	PrintedVersion     *int64
 	CreatedAt          time.Time
 	UpdatedAt          time.Time
 }
@@ -71,7 +73,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 		CancellationReason: r.CancellationReason, BusinessDate: r.BusinessDate,
 		RequestedFor: pg.TimeOrNil(r.RequestedFor), PromisedAt: app.At(r.PromisedAt),
 		DueAt: pg.TimeOrNil(r.DueAt), ExternalID: r.ExternalID, Metadata: r.Metadata,
-		Version:   r.Version,
+		Version: r.Version, PrintedVersion: r.PrintedVersion,
 		CreatedAt: app.At(r.CreatedAt), UpdatedAt: app.At(r.UpdatedAt),
 	}
 	for _, i := range items {
@@ -121,7 +123,6 @@ func (db *DB) PlaceOrder(
 		}
 		for i := range items {
 			items[i].OrderID, items[i].BusinessDate = row.ID, row.BusinessDate
-			row.ItemCount += items[i].Quantity
 		}
 		if err := pg.InsertPrepared(ctx, tx, row); err != nil {
 			return app.Order{}, err
@@ -205,40 +206,66 @@ func beginOrder(
 func priceOrder(
 	now time.Time, store app.StoreID, in app.NewOrder, rules storeRules, items []itemRow,
 ) (orderRow, error) {
+	row := orderRow{
+		ID: app.NewID[app.OrderID](now), StoreID: store, StoreViewID: rules.View.ID, Status: app.OrderReceived,
+		FulfillmentType: in.FulfillmentType, Source: in.Source, DiscountMinor: in.DiscountMinor,
+		TaxIncluded: rules.TaxIncluded, Currency: rules.View.Currency, Note: in.Note, TableLabel: in.TableLabel,
+		DeliveryAddress: in.DeliveryAddress, ExternalID: in.ExternalID, Metadata: pg.Metadata(in.Metadata), Version: 1,
+		CreatedAt: now, UpdatedAt: now,
+	}
+	if in.FulfillmentType == app.FulfillmentDelivery {
+		row.DeliveryFeeMinor = rules.DeliveryFees[rules.View.Currency]
+	}
+	if rules.TaxFee {
+		row.DeliveryFeeTaxPPM = &rules.TaxRatePPM
+	}
+	err := row.price(items)
+	if err == nil {
+		err = checkTotal(in.ExpectedTotalMinor, row.TotalMinor)
+	}
+	if err != nil {
+		return orderRow{}, err
+	}
+	row.BusinessDate, err = identity.BusinessDateAt(now, rules.Timezone, rules.CutoffHour)
+	return row, err
+}
+
+// price computes the order's amounts from its items, its discount and its delivery fee, and the items' shares. It
+// returns the errors of [app.Price].
+func (r *orderRow) price(items []itemRow) error {
 	lines := make([]app.PricedLine, len(items))
 	for i, item := range items {
 		lines[i] = app.PricedLine{
 			UnitPriceMinor: item.UnitPriceMinor, Quantity: item.Quantity, TaxRatePPM: item.TaxRatePPM,
 		}
 	}
-	priceRules := app.PriceRules{
-		DiscountMinor: in.DiscountMinor, TaxDeliveryFee: rules.TaxFee, TaxRatePPM: rules.TaxRatePPM,
-		TaxIncluded: rules.TaxIncluded,
+	rules := app.PriceRules{
+		DiscountMinor: r.DiscountMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, TaxIncluded: r.TaxIncluded,
+		TaxDeliveryFee: r.DeliveryFeeTaxPPM != nil,
 	}
-	if in.FulfillmentType == app.FulfillmentDelivery {
-		priceRules.DeliveryFeeMinor = rules.DeliveryFees[rules.View.Currency]
+	if rules.TaxDeliveryFee {
+		rules.TaxRatePPM = *r.DeliveryFeeTaxPPM
 	}
-	totals, err := app.Price(lines, priceRules)
+	totals, err := app.Price(lines, rules)
 	if err != nil {
-		return orderRow{}, err
+		return err
 	}
-	if in.ExpectedTotalMinor != nil && *in.ExpectedTotalMinor != totals.TotalMinor {
-		return orderRow{}, app.TotalMismatch(totals.TotalMinor, *in.ExpectedTotalMinor)
-	}
+	r.SubtotalMinor, r.TaxMinor, r.Taxes, r.TotalMinor = totals.SubtotalMinor, totals.TaxMinor, totals.Taxes,
+		totals.TotalMinor
+	r.ItemCount = 0
 	for i, line := range totals.Lines {
 		items[i].setTotals(line)
+		r.ItemCount += items[i].Quantity
 	}
-	day, err := identity.BusinessDateAt(now, rules.Timezone, rules.CutoffHour)
-	return orderRow{
-		ID: app.NewID[app.OrderID](now), StoreID: store, StoreViewID: rules.View.ID, Status: app.OrderReceived,
-		FulfillmentType: in.FulfillmentType, Source: in.Source,
-		SubtotalMinor: totals.SubtotalMinor, DiscountMinor: totals.DiscountMinor,
-		DeliveryFeeMinor: totals.DeliveryFeeMinor, TaxMinor: totals.TaxMinor, Taxes: totals.Taxes,
-		TaxIncluded: rules.TaxIncluded,
-		TotalMinor:  totals.TotalMinor, Currency: rules.View.Currency, Note: in.Note, TableLabel: in.TableLabel,
-		DeliveryAddress: in.DeliveryAddress, BusinessDate: day, ExternalID: in.ExternalID,
-		Metadata: pg.Metadata(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
-	}, err
+	return nil
+}
+
+// checkTotal returns TOTAL_MISMATCH if a request expects another total.
+func checkTotal(expected *int64, total int64) error {
+	if expected == nil || *expected == total {
+		return nil
+	}
+	return app.TotalMismatch(total, *expected)
 }
 
 // Order returns an order of a store. It returns NOT_FOUND if there is no such order, or customer is

@@ -36,7 +36,8 @@ func (db *DB) ChangeStock(
 		}
 		after = after.Revised(now)
 		_, err = tx.NewRaw(`UPDATE products SET stock_quantity = ?, version = ?, updated_at = ?
-			WHERE store_id = ? AND id = ?`, after.StockQuantity, after.Version, after.UpdatedAt.Time, store, id).Exec(ctx)
+			WHERE store_id = ? AND id = ?`, after.StockQuantity, after.Version, after.UpdatedAt.Time, store,
+			id).Exec(ctx)
 		if err != nil {
 			return app.Product{}, err
 		}
@@ -68,7 +69,9 @@ func takeStock(
 			return err
 		}
 		for i := range items {
-			items[i].StockTaken = items[i].StockTaken || items[i].ProductID == c.product && left != nil
+			if items[i].ProductID == c.product && left != nil {
+				items[i].StockTaken = items[i].Quantity
+			}
 		}
 	}
 	return nil
@@ -78,13 +81,57 @@ func takeStock(
 func returnStock(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, items []itemRow) error {
 	quantities := map[app.ProductID]int64{}
 	for _, item := range items {
-		if item.StockTaken {
-			quantities[item.ProductID] += item.Quantity
+		if item.StockTaken > 0 {
+			quantities[item.ProductID] += item.StockTaken
 		}
 	}
 	for _, id := range slices.Sorted(maps.Keys(quantities)) {
 		if _, err := addStock(ctx, tx, now, store, id, quantities[id]); err != nil {
 			return err
+		}
+	}
+	return nil
+}
+
+// moveStock changes the stock by the differences between the quantities of products in an order, by product id. Only
+// units that were taken return. It sets the taken units of the new items. first is the index of the first item of the
+// request that needs more of a product.
+func moveStock(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, before, after []itemRow,
+	first map[app.ProductID]int,
+) error {
+	type amounts struct{ more, taken int64 }
+	products := map[app.ProductID]amounts{}
+	for _, item := range before {
+		p := products[item.ProductID]
+		products[item.ProductID] = amounts{p.more - item.Quantity, p.taken + item.StockTaken}
+	}
+	for _, item := range after {
+		p := products[item.ProductID]
+		products[item.ProductID] = amounts{p.more + item.Quantity, p.taken}
+	}
+	for _, id := range slices.Sorted(maps.Keys(products)) {
+		more, taken := products[id].more, products[id].taken
+		if more < 0 {
+			more = -min(taken, -more)
+		}
+		if more != 0 {
+			left, err := addStock(ctx, tx, now, store, id, -more)
+			if app.CodeOf(pg.Classify(err)) == app.CodeNotFound {
+				return counted{product: id, first: first[id]}.outOfStock()
+			}
+			if err != nil {
+				return err
+			}
+			if left != nil || more < 0 {
+				taken += more
+			}
+		}
+		for i := range after {
+			if after[i].ProductID == id {
+				after[i].StockTaken = min(taken, after[i].Quantity)
+				taken -= after[i].StockTaken
+			}
 		}
 	}
 	return nil

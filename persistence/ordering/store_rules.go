@@ -29,6 +29,7 @@ type storeRules struct {
 	OrderMaxDays        int
 	RemindAfterMinutes  int
 	CancelAfterMinutes  int
+	LowerTotals         app.LowerTotals
 }
 
 func (r storeRules) acceptance() app.Acceptance {
@@ -56,6 +57,7 @@ func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreView
 		SELECT s.timezone, s.business_day_cutoff_hour AS cutoff_hour, s.tax_rate_ppm, s.tax_included,
 			s.tax_delivery_fee AS tax_fee, s.delivery_fees, s.opening_hours, s.closures, s.ordering_paused_until,
 			s.prep_minutes, s.order_lead_minutes, s.order_max_days, s.remind_after_minutes, s.cancel_after_minutes,
+			s.lower_totals,
 			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency,
 			v.is_default AS view_is_default
 		FROM stores s JOIN store_views v ON v.store_id = s.id
@@ -67,4 +69,18 @@ func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreView
 		return storeRules{}, identity.NotAView()
 	}
 	return found[0], nil
+}
+
+// rulesOf returns the store's rules for a placed order: with the currency of the order, and the language of its view
+// or, if that is deleted, of the default view.
+func rulesOf(ctx context.Context, tx bun.Tx, order app.Order) (storeRules, error) {
+	var view app.StoreViewID
+	err := tx.Tx.QueryRowContext(ctx, `SELECT id FROM store_views WHERE store_id = $1 AND (id = $2 OR is_default)
+		ORDER BY id = $2 DESC LIMIT 1`, order.StoreID, order.StoreViewID).Scan(&view)
+	if err != nil {
+		return storeRules{}, err
+	}
+	found, err := rules(ctx, tx, order.StoreID, view)
+	found.View.ID, found.View.Currency = order.StoreViewID, order.Currency
+	return found, err
 }

@@ -1336,6 +1336,54 @@ func (c *Client) GetOrder(ctx context.Context, id string, options ...CallOption)
 	}, options)
 }
 
+// UpdateOrderParams are parameters of [Client.UpdateOrder]. Zero values are omitted.
+type UpdateOrderParams struct {
+	// The response shows the order as it would be; nothing is written.
+	DryRun *bool `query:"dryRun"`
+}
+
+// UpdateOrder sends PATCH /orders/{id}: change an order.
+//
+// Changes an order in RECEIVED to READY, as a merge patch; see also [the
+// rules](https://github.com/comanda-dev/comanda/blob/main/docs/behaviour.md#changes-of-an-order). If-Match is
+// required with items, customer, customerId and discountMinor.
+//
+// For every member of the store and API keys with the scope write:orders.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, INSUFFICIENT_ROLE, NOT_FOUND, IDEMPOTENCY_KEY_IN_USE,
+// INVALID_TRANSITION, TOTAL_MISMATCH, VERSION_MISMATCH, IDEMPOTENCY_KEY_REUSED, PRODUCT_UNAVAILABLE,
+// OPTION_INVALID, PRICE_NOT_SET, AMOUNT_TOO_LARGE, STORE_CLOSED, OUTSIDE_BOOKING_WINDOW, RATE_LIMITED.
+func (c *Client) UpdateOrder(
+	ctx context.Context, id string, params UpdateOrderParams, body AmendOrderRequest, options ...CallOption,
+) (*Order, error) {
+	return fetch[Order](ctx, c, call{
+		method: "PATCH", path: "/orders/{id}", ids: []string{id}, params: params, body: body, keyed: true,
+	}, options)
+}
+
+// ListOrderItemChangesParams are parameters of [Client.ListOrderItemChanges]. Zero values are omitted.
+type ListOrderItemChangesParams struct {
+	// The version to compare with.
+	Since int `query:"since"`
+}
+
+// ListOrderItemChanges sends GET /orders/{id}/changes: list an order's item changes since a version.
+//
+// The net changes, for example for a slip of what changed since it was printed.
+//
+// For every member of the store and API keys with the scope read:orders.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.
+func (c *Client) ListOrderItemChanges(
+	ctx context.Context, id string, params ListOrderItemChangesParams, options ...CallOption,
+) (*OrderItemChanges, error) {
+	return fetch[OrderItemChanges](ctx, c, call{
+		method: "GET", path: "/orders/{id}/changes", ids: []string{id}, params: params, safe: true,
+	}, options)
+}
+
 // ListOrderDeliveriesParams are parameters of [Client.ListOrderDeliveries]. Zero values are omitted.
 type ListOrderDeliveriesParams struct {
 	// The maximum number of rows on a page.
@@ -1372,9 +1420,9 @@ func (c *Client) AllOrderDeliveries(
 	})
 }
 
-// ListOrderChanges sends GET /orders/{id}/history: list an order's status changes.
+// ListOrderChanges sends GET /orders/{id}/history: list an order's changes.
 //
-// Oldest first.
+// Of the status and of other members, oldest first.
 //
 // For every member of the store, API keys with the scope read:orders, and customers (only their own data).
 //
@@ -1435,6 +1483,22 @@ func (c *Client) RecordPayment(
 ) (*Payment, error) {
 	return fetch[Payment](ctx, c, call{
 		method: "POST", path: "/orders/{id}/payments", ids: []string{id}, body: body, keyed: true,
+	}, options)
+}
+
+// MarkOrderPrinted sends POST /orders/{id}/printed: record that an order's slip was printed.
+//
+// Sets printedVersion to the latest printed version. It emits no event and makes no new version.
+//
+// For every member of the store and API keys with the scope write:orders.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.
+func (c *Client) MarkOrderPrinted(
+	ctx context.Context, id string, body MarkPrintedRequest, options ...CallOption,
+) (*Order, error) {
+	return fetch[Order](ctx, c, call{
+		method: "POST", path: "/orders/{id}/printed", ids: []string{id}, body: body,
 	}, options)
 }
 

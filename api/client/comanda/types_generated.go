@@ -126,6 +126,42 @@ type Address struct {
 	Version int64 `json:"version"`
 }
 
+// AmendOrderRequest is the body of [Client.UpdateOrder].
+type AmendOrderRequest struct {
+	// A guest to whom the order is given. Give either customerId or customer.
+	Customer *GuestRequest `json:"customer,omitzero"`
+	// A customer of the store to whom the order is given. Give either customerId or customer.
+	CustomerID *string `json:"customerId,omitzero"`
+	// Only for DELIVERY. Omitted members stay as they are.
+	DeliveryAddress *DeliveryAddressPatchRequest `json:"deliveryAddress,omitzero"`
+	// In minor units. Another value requires MANAGER or higher, or an API key.
+	DiscountMinor *int64 `json:"discountMinor,omitzero"`
+	// In minor units. The change is refused if the new total differs.
+	ExpectedTotalMinor *int64 `json:"expectedTotalMinor,omitzero"`
+	// Replaces the list. An item with an id keeps the members that it does not name.
+	Items []AmendedItemRequest `json:"items,omitzero"`
+	// A note for the kitchen; null removes it.
+	Note Nullable[string] `json:"note,omitzero"`
+	// When the guest wants the order; null = as soon as possible.
+	RequestedFor Nullable[time.Time] `json:"requestedFor,omitzero"`
+	// Only for DINE_IN. null removes it.
+	TableLabel Nullable[string] `json:"tableLabel,omitzero"`
+}
+
+// AmendedItemRequest is part of [AmendOrderRequest].
+type AmendedItemRequest struct {
+	// The id of an item of the order. Omitted for a new item.
+	ID *string `json:"id,omitzero"`
+	// A note for the kitchen; null removes it.
+	Note Nullable[string] `json:"note,omitzero"`
+	// The options of one unit, each once. Other options, like another product, get the current prices.
+	Options []OrderOptionRequest `json:"options,omitzero"`
+	// Required for a new item.
+	ProductID *string `json:"productId,omitzero"`
+	// Required for a new item.
+	Quantity *int `json:"quantity,omitzero"`
+}
+
 // Attempt is a POST to the receiver, without request and response.
 type Attempt struct {
 	// The number of the attempt, from 1. It continues across replays.
@@ -253,6 +289,7 @@ const (
 	AuditActionRefundIssued            AuditAction = "refund.issued"
 	AuditActionProductPricesChanged    AuditAction = "product.prices_changed"
 	AuditActionOrderCancelled          AuditAction = "order.cancelled"
+	AuditActionOrderTotalLowered       AuditAction = "order.total_lowered"
 	AuditActionCustomerDisabled        AuditAction = "customer.disabled"
 	AuditActionCustomerEnabled         AuditAction = "customer.enabled"
 	AuditActionCustomerClaimed         AuditAction = "customer.claimed"
@@ -532,6 +569,8 @@ type ChangeSettingsRequest struct {
 	Closures []ClosureRequest `json:"closures,omitzero"`
 	// In minor units, by currency. Omitted currencies stay as they are; null removes a currency.
 	DeliveryFees map[string]*int64 `json:"deliveryFees,omitzero"`
+	// The lowest role that may lower the total of an order from CONFIRMED on. API keys always may.
+	LowerTotals *LowerTotals `json:"lowerTotals,omitzero"`
 	// By fulfillment type and weekday, in the store's time zone. Omitted types and weekdays stay as they are. null or
 	// no spans closes a weekday; null for a type removes its hours. A type without any span is always open.
 	OpeningHours map[string]*WeekRequest `json:"openingHours,omitzero"`
@@ -924,7 +963,7 @@ type CustomerExport struct {
 	Reservations []ReservationData `json:"reservations"`
 	// The sessions of the customer.
 	Sessions []ExportedSession `json:"sessions"`
-	// The status changes of the orders.
+	// The changes of the orders.
 	StatusChanges []ExportedStatusChange `json:"statusChanges"`
 }
 
@@ -1052,6 +1091,24 @@ type DeliveryAddress struct {
 	PostalCode *string `json:"postalCode,omitzero"`
 	// State, province or region.
 	Region *string `json:"region,omitzero"`
+}
+
+// DeliveryAddressPatchRequest is part of [AmendOrderRequest].
+type DeliveryAddressPatchRequest struct {
+	// City or town.
+	City *string `json:"city,omitzero"`
+	// ISO 3166-1 alpha-2 code of the country.
+	Country *string `json:"country,omitzero"`
+	// Street and number.
+	Line1 *string `json:"line1,omitzero"`
+	// Further address line.
+	Line2 Nullable[string] `json:"line2,omitzero"`
+	// Notes for the delivery.
+	Notes Nullable[string] `json:"notes,omitzero"`
+	// Postal code.
+	PostalCode Nullable[string] `json:"postalCode,omitzero"`
+	// State, province or region.
+	Region Nullable[string] `json:"region,omitzero"`
 }
 
 // DeliveryStats is the number of attempts of a webhook in a period, without tests.
@@ -1233,6 +1290,7 @@ type EventType string
 // Values of [EventType]. Later releases can add values.
 const (
 	EventTypeOrderCreated         EventType = "order.created"
+	EventTypeOrderUpdated         EventType = "order.updated"
 	EventTypeOrderStatusUpdated   EventType = "order.status_updated"
 	EventTypeOrderCompleted       EventType = "order.completed"
 	EventTypeOrderCancelled       EventType = "order.cancelled"
@@ -1319,20 +1377,26 @@ type ExportedSession struct {
 	UserAgent string `json:"userAgent"`
 }
 
-// ExportedStatusChange is a status change of an order in an export. It does not identify the author.
+// ExportedStatusChange is a change of an order in an export. It does not identify the author.
 type ExportedStatusChange struct {
 	// The time of the entry.
 	At time.Time `json:"at"`
-	// The previous status; null for the creation of the order.
+	// The changed members. Only for AMENDMENT.
+	ChangedFields []string `json:"changedFields,omitzero"`
+	// The previous status; null for the creation of the order and for AMENDMENT.
 	From *OrderStatus `json:"from"`
+	// The changes of the items. Only for AMENDMENT.
+	ItemChanges []ItemChange `json:"itemChanges,omitzero"`
 	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
 	// The realm of the author. Absent for changes by the service itself.
 	Realm Realm `json:"realm,omitzero"`
 	// The reason for a cancellation.
 	Reason string `json:"reason,omitzero"`
-	// The new status.
-	To OrderStatus `json:"to"`
+	// The new status. Only for STATUS.
+	To OrderStatus `json:"to,omitzero"`
+	// The kind of the change.
+	Type OrderChangeType `json:"type"`
 }
 
 // FilterError is a failed evaluation of a filter. The event was delivered.
@@ -1569,6 +1633,28 @@ type IssuedInvitation struct {
 	Token string `json:"token,omitzero"`
 }
 
+// ItemAction is the kind of a change of an item.
+type ItemAction string
+
+// Values of [ItemAction]. Later releases can add values.
+const (
+	ItemActionAdded   ItemAction = "ADDED"
+	ItemActionRemoved ItemAction = "REMOVED"
+	ItemActionChanged ItemAction = "CHANGED"
+)
+
+// ItemChange is the change of an item of an order.
+type ItemChange struct {
+	// The kind of the change.
+	Action ItemAction `json:"action"`
+	// The item after the change. Absent for REMOVED.
+	After *OrderItem `json:"after,omitzero"`
+	// The item before the change. Absent for ADDED.
+	Before *OrderItem `json:"before,omitzero"`
+	// Id of the item.
+	ItemID string `json:"itemId"`
+}
+
 // KeyMode is the mode of an API key: a live key belongs to a store, a test key to the sandbox of the store.
 type KeyMode string
 
@@ -1596,6 +1682,7 @@ type ListedEventType string
 // Values of [ListedEventType]. Later releases can add values.
 const (
 	ListedEventTypeOrderCreated         ListedEventType = "order.created"
+	ListedEventTypeOrderUpdated         ListedEventType = "order.updated"
 	ListedEventTypeOrderStatusUpdated   ListedEventType = "order.status_updated"
 	ListedEventTypeOrderCompleted       ListedEventType = "order.completed"
 	ListedEventTypeOrderCancelled       ListedEventType = "order.cancelled"
@@ -1679,6 +1766,15 @@ type LogoutCustomer struct {
 	Message string `json:"message"`
 }
 
+// LowerTotals is the lowest role of users that may lower the total of an accepted order.
+type LowerTotals string
+
+// Values of [LowerTotals]. Later releases can add values.
+const (
+	LowerTotalsStaff   LowerTotals = "STAFF"
+	LowerTotalsManager LowerTotals = "MANAGER"
+)
+
 // LoyaltyEntry is an entry of a customer's loyalty ledger. The balance of the customer is the sum of all entries.
 type LoyaltyEntry struct {
 	// The time of creation.
@@ -1704,6 +1800,12 @@ const (
 	LoyaltyKindReversed LoyaltyKind = "REVERSED"
 	LoyaltyKindRestored LoyaltyKind = "RESTORED"
 )
+
+// MarkPrintedRequest is the body of [Client.MarkOrderPrinted].
+type MarkPrintedRequest struct {
+	// The version that the slip shows.
+	Version int64 `json:"version"`
+}
 
 // Me is the current user.
 type Me struct {
@@ -1956,6 +2058,8 @@ type Order struct {
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
 	// The status before the last change; null for a new order.
 	PreviousStatus *OrderStatus `json:"previousStatus"`
+	// The latest version of which a slip was printed; null = none.
+	PrintedVersion *int `json:"printedVersion"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
 	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
@@ -2014,21 +2118,38 @@ type OrderCancelledEvent struct {
 	Type string `json:"type"`
 }
 
-// OrderChange is an entry of an order's status history.
+// OrderChange is an entry of an order's history.
 type OrderChange struct {
 	// The author of the change.
 	Actor OrderActor `json:"actor"`
 	// The time of the entry.
 	At time.Time `json:"at"`
+	// The changed members. Only for AMENDMENT.
+	ChangedFields []string `json:"changedFields,omitzero"`
 	// Id of the event that reported the change.
 	EventID string `json:"eventId"`
-	// The previous status; null for the creation of the order.
+	// The previous status; null for the creation of the order and for AMENDMENT.
 	From *OrderStatus `json:"from"`
+	// The changes of the items. Only for AMENDMENT.
+	ItemChanges []ItemChange `json:"itemChanges,omitzero"`
 	// The reason for a cancellation.
 	Reason string `json:"reason,omitzero"`
-	// The new status.
-	To OrderStatus `json:"to"`
+	// The new status. Only for STATUS.
+	To OrderStatus `json:"to,omitzero"`
+	// The kind of the change.
+	Type OrderChangeType `json:"type"`
+	// The version of the order after the change.
+	Version int64 `json:"version"`
 }
+
+// OrderChangeType is the kind of an entry of an order's history. AMENDMENT is a change of items or other members.
+type OrderChangeType string
+
+// Values of [OrderChangeType]. Later releases can add values.
+const (
+	OrderChangeTypeStatus    OrderChangeType = "STATUS"
+	OrderChangeTypeAmendment OrderChangeType = "AMENDMENT"
+)
 
 // OrderCompletedEvent is the body of a request to webhooks. An order was completed. order.status_updated is emitted
 // too. The data is the order.
@@ -2112,6 +2233,8 @@ type OrderData struct {
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
 	// The status before the last change; null for a new order.
 	PreviousStatus *OrderStatus `json:"previousStatus"`
+	// The latest version of which a slip was printed; null = none.
+	PrintedVersion *int `json:"printedVersion"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
 	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
@@ -2194,6 +2317,16 @@ type OrderItem struct {
 	TotalMinor int64 `json:"totalMinor"`
 	// The price of one unit with its options, in minor units.
 	UnitPriceMinor int64 `json:"unitPriceMinor"`
+}
+
+// OrderItemChanges is the differences between the items of an order in an earlier version and now.
+type OrderItemChanges struct {
+	// The net changes.
+	ItemChanges []ItemChange `json:"itemChanges"`
+	// The earlier version.
+	Since int64 `json:"since"`
+	// The version of the order now.
+	Version int64 `json:"version"`
 }
 
 // OrderItemRequest is part of [PlaceOrderRequest].
@@ -2333,6 +2466,8 @@ type OrderStatusUpdated struct {
 	PaymentStatus PaymentStatus `json:"paymentStatus"`
 	// The status before the last change; null for a new order.
 	PreviousStatus *OrderStatus `json:"previousStatus"`
+	// The latest version of which a slip was printed; null = none.
+	PrintedVersion *int `json:"printedVersion"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
 	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
@@ -2371,6 +2506,102 @@ type OrderStatusUpdated struct {
 // order with previousStatus and newStatus.
 type OrderStatusUpdatedEvent struct {
 	Data OrderStatusUpdated `json:"data"`
+	// Id of the event.
+	ID string `json:"id"`
+	// Id of the store.
+	StoreID string `json:"storeId"`
+	// The time of the event.
+	Timestamp time.Time `json:"timestamp"`
+	// The type of the event.
+	Type string `json:"type"`
+}
+
+// OrderUpdated is the data of order.updated: the order after the change.
+type OrderUpdated struct {
+	// The business day, in the time zone of the store.
+	BusinessDate string `json:"businessDate"`
+	// The reason for the cancellation. Absent unless the order is cancelled.
+	CancellationReason string `json:"cancellationReason,omitzero"`
+	// The members of the request that changed.
+	ChangedFields []string `json:"changedFields"`
+	// The time of creation.
+	CreatedAt time.Time `json:"createdAt"`
+	// ISO 4217 code of the currency.
+	Currency string `json:"currency"`
+	// The customer.
+	Customer OrderCustomer `json:"customer"`
+	// The address for a delivery.
+	DeliveryAddress *DeliveryAddress `json:"deliveryAddress,omitzero"`
+	// The delivery fee in minor units.
+	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
+	// The discount in minor units.
+	DiscountMinor int64 `json:"discountMinor"`
+	// When to prepare the order; null = as soon as possible.
+	DueAt *time.Time `json:"dueAt"`
+	// The id in another system, unique per store and resource.
+	ExternalID string `json:"externalId,omitzero"`
+	// How the customer receives the order.
+	FulfillmentType FulfillmentType `json:"fulfillmentType"`
+	// Id of the order.
+	ID string `json:"id"`
+	// The changes of the items.
+	ItemChanges []ItemChange `json:"itemChanges"`
+	// The ordered products.
+	Items []OrderItem `json:"items"`
+	// Strings of an integration. Customers do not see them.
+	Metadata map[string]string `json:"metadata,omitzero"`
+	// A note to the kitchen.
+	Note string `json:"note,omitzero"`
+	// The human-readable number of the order, consecutive per store.
+	OrderID string `json:"orderId"`
+	// The amount to collect from the guest, in minor units. 0 for CANCELLED.
+	OutstandingMinor int64 `json:"outstandingMinor"`
+	// The successful payments in minor units, without tips.
+	PaidMinor int64 `json:"paidMinor"`
+	// How much of the order is paid.
+	PaymentStatus PaymentStatus `json:"paymentStatus"`
+	// The status before the last change; null for a new order.
+	PreviousStatus *OrderStatus `json:"previousStatus"`
+	// The latest version of which a slip was printed; null = none.
+	PrintedVersion *int `json:"printedVersion"`
+	// The time at which the order will be ready.
+	PromisedAt time.Time `json:"promisedAt"`
+	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	RefundableMinor int64 `json:"refundableMinor"`
+	// The refunds in minor units, without tips.
+	RefundedMinor int64 `json:"refundedMinor"`
+	// When the guest wants the order; null = as soon as possible.
+	RequestedFor *time.Time `json:"requestedFor"`
+	// The origin of the order.
+	Source OrderSource `json:"source"`
+	// The status.
+	Status OrderStatus `json:"status"`
+	// Id of the store.
+	StoreID string `json:"storeId"`
+	// Id of the store view.
+	StoreViewID string `json:"storeViewId"`
+	// The sum of the items in minor units.
+	SubtotalMinor int64 `json:"subtotalMinor"`
+	// The table. Only for DINE_IN.
+	TableLabel string `json:"tableLabel,omitzero"`
+	// Whether prices include tax.
+	TaxIncluded bool `json:"taxIncluded"`
+	// The tax in minor units.
+	TaxMinor int64 `json:"taxMinor"`
+	// The taxes by rate. They add up to taxMinor.
+	Taxes []Tax `json:"taxes"`
+	// The total in minor units.
+	TotalMinor int64 `json:"totalMinor"`
+	// The time of the last change.
+	UpdatedAt time.Time `json:"updatedAt"`
+	// Increases with every change; for If-Match.
+	Version int64 `json:"version"`
+}
+
+// OrderUpdatedEvent is the body of a request to webhooks. An order was changed, apart from its status. The data is
+// the order with changedFields and itemChanges.
+type OrderUpdatedEvent struct {
+	Data OrderUpdated `json:"data"`
 	// Id of the event.
 	ID string `json:"id"`
 	// Id of the store.
@@ -3501,6 +3732,8 @@ type Settings struct {
 	Closures []Closure `json:"closures"`
 	// In minor units, by currency. Currencies that are not listed have no delivery fee.
 	DeliveryFees map[string]int64 `json:"deliveryFees"`
+	// The lowest role that may lower the total of an accepted order.
+	LowerTotals LowerTotals `json:"lowerTotals"`
 	// The weekly hours by fulfillment type. A type without any span is always open.
 	OpeningHours OpeningHours `json:"openingHours"`
 	// The minimum number of minutes from an order to its requestedFor.
@@ -3694,6 +3927,7 @@ type SubscribableEventType string
 const (
 	SubscribableEventTypeAll                  SubscribableEventType = "*"
 	SubscribableEventTypeOrderCreated         SubscribableEventType = "order.created"
+	SubscribableEventTypeOrderUpdated         SubscribableEventType = "order.updated"
 	SubscribableEventTypeOrderStatusUpdated   SubscribableEventType = "order.status_updated"
 	SubscribableEventTypeOrderCompleted       SubscribableEventType = "order.completed"
 	SubscribableEventTypeOrderCancelled       SubscribableEventType = "order.cancelled"

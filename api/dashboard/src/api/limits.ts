@@ -27,6 +27,20 @@ export const AddStoreRequest = {
   storeViews: { required: true, maxItems: 20 },
 } as const;
 
+export const AmendOrderRequest = {
+  discountMinor: { min: 0, max: 9007199254740991 },
+  expectedTotalMinor: { min: 0, max: 9007199254740991 },
+  items: { maxItems: 100 },
+  note: { maxLength: 1000 },
+  tableLabel: { maxLength: 40 },
+} as const;
+
+export const AmendedItemRequest = {
+  note: { maxLength: 200 },
+  options: { maxItems: 2000 },
+  quantity: { min: 1, max: 999 },
+} as const;
+
 export const ChangeAddressRequest = {
   city: { maxLength: 100 },
   label: { maxLength: 50 },
@@ -110,7 +124,7 @@ export const ChangeViewRequest = {
 
 export const ChangeWebhookRequest = {
   description: { maxLength: 200 },
-  events: { maxItems: 14 },
+  events: { maxItems: 15 },
   filter: { maxLength: 1000 },
   url: { maxLength: 2048 },
 } as const;
@@ -167,7 +181,7 @@ export const CreateReservationRequest = {
 
 export const CreateWebhookRequest = {
   description: { maxLength: 200 },
-  events: { required: true, maxItems: 14 },
+  events: { required: true, maxItems: 15 },
   filter: { maxLength: 1000 },
   secret: { required: true, minLength: 32, maxLength: 256 },
   url: { required: true, maxLength: 2048 },
@@ -180,6 +194,15 @@ export const CurrentPasswordRequest = {
 export const DeliveryAddress = {
   city: { required: true, maxLength: 100 },
   line1: { required: true, maxLength: 200 },
+  line2: { maxLength: 200 },
+  notes: { maxLength: 500 },
+  postalCode: { maxLength: 20 },
+  region: { maxLength: 100 },
+} as const;
+
+export const DeliveryAddressPatchRequest = {
+  city: { maxLength: 100 },
+  line1: { maxLength: 200 },
   line2: { maxLength: 200 },
   notes: { maxLength: 500 },
   postalCode: { maxLength: 20 },
@@ -235,6 +258,10 @@ export const LoginRequest = {
   email: { required: true, maxLength: 320 },
   otp: { maxLength: 100 },
   password: { required: true, maxLength: 1024 },
+} as const;
+
+export const MarkPrintedRequest = {
+  version: { required: true, min: 1 },
 } as const;
 
 export const NewMemberRequest = {

@@ -140,3 +140,15 @@ export function actorLabel({ realm, name }: Actor): string {
   if (!name) return `by ${unnamedActors[realm] ?? realm}`;
   return realm === "api-key" ? `by the API key ${name}` : `by ${name}`;
 }
+
+type ItemChange = components["schemas"]["ItemChange"];
+
+const describeItem = (item: ItemChange["after"]) =>
+  item ? `${item.quantity} × ${item.productName}${item.note ? ` (${item.note})` : ""}` : "";
+
+/** Describes a change of an item in one line: "Added: 1 × Beer". */
+export function describeItemChange({ action, before, after }: ItemChange): string {
+  if (action === "ADDED") return `Added: ${describeItem(after)}`;
+  if (action === "REMOVED") return `Removed: ${describeItem(before)}`;
+  return `Changed: ${describeItem(before)} → ${describeItem(after)}`;
+}

@@ -1874,6 +1874,66 @@ export interface paths {
         delete?: never;
         options?: never;
         head?: never;
+        /**
+         * Change an order
+         * @description Changes an order in RECEIVED to READY, as a merge patch; see also [the rules](https://github.com/comanda-dev/comanda/blob/main/docs/behaviour.md#changes-of-an-order). If-Match is required with items, customer, customerId and discountMinor.
+         *
+         *     For every member of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
+         *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
+         *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor; details have the totalMinor
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
+         *     - 422 `OPTION_INVALID`: an option is unknown or not available, or violates the bounds of its group
+         *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
+         *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
+         *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        patch: operations["updateOrder"];
+        trace?: never;
+    };
+    "/orders/{id}/changes": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * List an order's item changes since a version
+         * @description The net changes, for example for a slip of what changed since it was printed.
+         *
+         *     For every member of the store and API keys with the scope read:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["listOrderItemChanges"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
         patch?: never;
         trace?: never;
     };
@@ -1917,8 +1977,8 @@ export interface paths {
             cookie?: never;
         };
         /**
-         * List an order's status changes
-         * @description Oldest first.
+         * List an order's changes
+         * @description Of the status and of other members, oldest first.
          *
          *     For every member of the store, API keys with the scope read:orders, and customers (only their own data).
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -1985,6 +2045,38 @@ export interface paths {
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["recordPayment"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
+    "/orders/{id}/printed": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Record that an order's slip was printed
+         * @description Sets printedVersion to the latest printed version. It emits no event and makes no new version.
+         *
+         *     For every member of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["markOrderPrinted"];
         delete?: never;
         options?: never;
         head?: never;
@@ -3892,6 +3984,26 @@ export interface webhooks {
         patch?: never;
         trace?: never;
     };
+    "order.updated": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Receive order.updated
+         * @description An order was changed, apart from its status. The data is the order with changedFields and itemChanges.
+         */
+        post: operations["onOrderUpdated"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "payment.failed": {
         parameters: {
             query?: never;
@@ -4327,6 +4439,62 @@ export interface components {
              */
             success: true;
         };
+        AmendOrderRequest: {
+            /** @description A guest to whom the order is given. Give either customerId or customer. */
+            customer?: components["schemas"]["GuestRequest"];
+            /**
+             * @description A customer of the store to whom the order is given. Give either customerId or customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
+            customerId?: string;
+            /** @description Only for DELIVERY. Omitted members stay as they are. */
+            deliveryAddress?: components["schemas"]["DeliveryAddressPatchRequest"];
+            /** @description In minor units. Another value requires MANAGER or higher, or an API key. */
+            discountMinor?: number;
+            /** @description In minor units. The change is refused if the new total differs. */
+            expectedTotalMinor?: number;
+            /** @description Replaces the list. An item with an id keeps the members that it does not name. */
+            items?: components["schemas"]["AmendedItemRequest"][];
+            /**
+             * @description A note for the kitchen; null removes it.
+             * @example No onions, please.
+             */
+            note?: null | string;
+            /**
+             * Format: date-time
+             * @description When the guest wants the order; null = as soon as possible.
+             */
+            requestedFor?: string | null;
+            /**
+             * @description Only for DINE_IN. null removes it.
+             * @example Terrace 4
+             */
+            tableLabel?: null | string;
+        };
+        AmendedItemRequest: {
+            /**
+             * @description The id of an item of the order. Omitted for a new item.
+             * @example itm_019ced814dfa7b1aa2b3c4d5e6f70819
+             */
+            id?: string;
+            /**
+             * @description A note for the kitchen; null removes it.
+             * @example Well done
+             */
+            note?: null | string;
+            /** @description The options of one unit, each once. Other options, like another product, get the current prices. */
+            options?: components["schemas"]["OrderOptionRequest"][];
+            /**
+             * @description Required for a new item.
+             * @example prd_019ced814dfa7d91a4e5f60718293a4b
+             */
+            productId?: string;
+            /**
+             * @description Required for a new item.
+             * @example 2
+             */
+            quantity?: number;
+        };
         /** @description A POST to the receiver, without request and response. */
         Attempt: {
             /** @description The number of the attempt, from 1. It continues across replays. */
@@ -4477,7 +4645,7 @@ export interface components {
          * @description The type of an entry in the audit trail.
          * @enum {string}
          */
-        AuditAction: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "session.ended" | "password.changed" | "password.reset_issued" | "password.reset" | "email.change_requested" | "email.changed" | "platform_admin.created" | "user.disabled" | "user.enabled" | "user.invited" | "invitation.accepted" | "invitation.resent" | "invitation.withdrawn" | "user.role_changed" | "user.removed" | "otp.enabled" | "otp.disabled" | "otp.reset" | "recovery_codes.replaced" | "recovery_code.used" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "webhook.retried" | "store.created" | "store.changed" | "ordering.paused" | "ordering.resumed" | "store_view.created" | "store_view.changed" | "store_view.deleted" | "settings.changed" | "plan.changed" | "website.opened" | "website.changed" | "website.suspended" | "website.resumed" | "refund.issued" | "product.prices_changed" | "order.cancelled" | "customer.disabled" | "customer.enabled" | "customer.claimed" | "customer.erased" | "identity.linked" | "website.client_ids_changed" | "website.client_ids_refused";
+        AuditAction: "login.succeeded" | "login.failed" | "logout" | "session.reused" | "session.ended" | "password.changed" | "password.reset_issued" | "password.reset" | "email.change_requested" | "email.changed" | "platform_admin.created" | "user.disabled" | "user.enabled" | "user.invited" | "invitation.accepted" | "invitation.resent" | "invitation.withdrawn" | "user.role_changed" | "user.removed" | "otp.enabled" | "otp.disabled" | "otp.reset" | "recovery_codes.replaced" | "recovery_code.used" | "api_key.created" | "api_key.revoked" | "webhook.created" | "webhook.changed" | "webhook.deleted" | "webhook.secret_rotated" | "webhook.deactivated" | "webhook.reactivated" | "webhook.replayed" | "webhook.retried" | "store.created" | "store.changed" | "ordering.paused" | "ordering.resumed" | "store_view.created" | "store_view.changed" | "store_view.deleted" | "settings.changed" | "plan.changed" | "website.opened" | "website.changed" | "website.suspended" | "website.resumed" | "refund.issued" | "product.prices_changed" | "order.cancelled" | "order.total_lowered" | "customer.disabled" | "customer.enabled" | "customer.claimed" | "customer.erased" | "identity.linked" | "website.client_ids_changed" | "website.client_ids_refused";
         /** @description The user, customer or API key that performed an action. */
         AuditActor: {
             /**
@@ -4961,6 +5129,8 @@ export interface components {
             deliveryFees?: {
                 [key: string]: null | number;
             };
+            /** @description The lowest role that may lower the total of an order from CONFIRMED on. API keys always may. */
+            lowerTotals?: components["schemas"]["LowerTotals"];
             /** @description By fulfillment type and weekday, in the store's time zone. Omitted types and weekdays stay as they are. null or no spans closes a weekday; null for a type removes its hours. A type without any span is always open. */
             openingHours?: {
                 [key: string]: null | components["schemas"]["WeekRequest"];
@@ -5661,7 +5831,7 @@ export interface components {
             reservations: components["schemas"]["ReservationData"][];
             /** @description The sessions of the customer. */
             sessions: components["schemas"]["ExportedSession"][];
-            /** @description The status changes of the orders. */
+            /** @description The changes of the orders. */
             statusChanges: components["schemas"]["ExportedStatusChange"][];
         };
         CustomerExportResponse: {
@@ -5949,6 +6119,43 @@ export interface components {
              */
             region?: string;
         };
+        DeliveryAddressPatchRequest: {
+            /**
+             * @description City or town.
+             * @example Berlin
+             */
+            city?: string;
+            /**
+             * @description ISO 3166-1 alpha-2 code of the country.
+             * @example DE
+             */
+            country?: string;
+            /**
+             * @description Street and number.
+             * @example Torstraße 1
+             */
+            line1?: string;
+            /**
+             * @description Further address line.
+             * @example 2nd floor
+             */
+            line2?: null | string;
+            /**
+             * @description Notes for the delivery.
+             * @example Ring twice.
+             */
+            notes?: null | string;
+            /**
+             * @description Postal code.
+             * @example 10119
+             */
+            postalCode?: null | string;
+            /**
+             * @description State, province or region.
+             * @example Berlin
+             */
+            region?: null | string;
+        };
         DeliveryListResponse: {
             /** @description The result. */
             data: components["schemas"]["Delivery"][];
@@ -6175,7 +6382,7 @@ export interface components {
          * @description The type of an event, for example order.created.
          * @enum {string}
          */
-        EventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
+        EventType: "order.created" | "order.updated" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled" | "test.ping";
         /** @description An event type that the service sends. */
         EventTypeEntry: {
             /**
@@ -6293,15 +6500,19 @@ export interface components {
              */
             userAgent: string;
         };
-        /** @description A status change of an order in an export. It does not identify the author. */
+        /** @description A change of an order in an export. It does not identify the author. */
         ExportedStatusChange: {
             /**
              * Format: date-time
              * @description The time of the entry.
              */
             at: string;
-            /** @description The previous status; null for the creation of the order. */
+            /** @description The changed members. Only for AMENDMENT. */
+            changedFields?: string[];
+            /** @description The previous status; null for the creation of the order and for AMENDMENT. */
             from: null | components["schemas"]["OrderStatus"];
+            /** @description The changes of the items. Only for AMENDMENT. */
+            itemChanges?: components["schemas"]["ItemChange"][];
             /**
              * @description The human-readable number of the order, consecutive per store.
              * @example 1042
@@ -6314,8 +6525,10 @@ export interface components {
              * @example The kitchen had to close.
              */
             reason?: string;
-            /** @description The new status. */
-            to: components["schemas"]["OrderStatus"];
+            /** @description The new status. Only for STATUS. */
+            to?: components["schemas"]["OrderStatus"];
+            /** @description The kind of the change. */
+            type: components["schemas"]["OrderChangeType"];
         };
         Failure: {
             /** @description The error. */
@@ -6737,6 +6950,25 @@ export interface components {
             success: true;
         };
         /**
+         * @description The kind of a change of an item.
+         * @enum {string}
+         */
+        ItemAction: "ADDED" | "REMOVED" | "CHANGED";
+        /** @description The change of an item of an order. */
+        ItemChange: {
+            /** @description The kind of the change. */
+            action: components["schemas"]["ItemAction"];
+            /** @description The item after the change. Absent for REMOVED. */
+            after?: components["schemas"]["OrderItem"];
+            /** @description The item before the change. Absent for ADDED. */
+            before?: components["schemas"]["OrderItem"];
+            /**
+             * @description Id of the item.
+             * @example itm_019ced814dfa7b1aa2b3c4d5e6f70819
+             */
+            itemId: string;
+        };
+        /**
          * @description The mode of an API key: a live key belongs to a store, a test key to the sandbox of the store.
          * @enum {string}
          */
@@ -6766,7 +6998,7 @@ export interface components {
          * @example order.created
          * @enum {string}
          */
-        ListedEventType: "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+        ListedEventType: "order.created" | "order.updated" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
         /** @description A new login with its access token. */
         Login: {
             /**
@@ -6922,6 +7154,11 @@ export interface components {
              */
             success: true;
         };
+        /**
+         * @description The lowest role of users that may lower the total of an accepted order.
+         * @enum {string}
+         */
+        LowerTotals: "STAFF" | "MANAGER";
         /** @description An entry of a customer's loyalty ledger. The balance of the customer is the sum of all entries. */
         LoyaltyEntry: {
             /**
@@ -6968,6 +7205,14 @@ export interface components {
          * @enum {string}
          */
         LoyaltyKind: "EARNED" | "REVERSED" | "RESTORED";
+        MarkPrintedRequest: {
+            /**
+             * Format: int64
+             * @description The version that the slip shows.
+             * @example 3
+             */
+            version: number;
+        };
         /** @description The current user. */
         Me: {
             /** @description The active store. Absent for platform administrators. */
@@ -7447,6 +7692,8 @@ export interface components {
             paymentStatus: components["schemas"]["PaymentStatus"];
             /** @description The status before the last change; null for a new order. */
             previousStatus: null | components["schemas"]["OrderStatus"];
+            /** @description The latest version of which a slip was printed; null = none. */
+            printedVersion: null | number;
             /**
              * Format: date-time
              * @description The time at which the order will be ready.
@@ -7555,7 +7802,7 @@ export interface components {
              */
             type: "order.cancelled";
         };
-        /** @description An entry of an order's status history. */
+        /** @description An entry of an order's history. */
         OrderChange: {
             /** @description The author of the change. */
             actor: components["schemas"]["OrderActor"];
@@ -7564,20 +7811,31 @@ export interface components {
              * @description The time of the entry.
              */
             at: string;
+            /** @description The changed members. Only for AMENDMENT. */
+            changedFields?: string[];
             /**
              * @description Id of the event that reported the change.
              * @example evt_019ced814dfa7d91a4e5f60718293a4b
              */
             eventId: string;
-            /** @description The previous status; null for the creation of the order. */
+            /** @description The previous status; null for the creation of the order and for AMENDMENT. */
             from: null | components["schemas"]["OrderStatus"];
+            /** @description The changes of the items. Only for AMENDMENT. */
+            itemChanges?: components["schemas"]["ItemChange"][];
             /**
              * @description The reason for a cancellation.
              * @example The kitchen had to close.
              */
             reason?: string;
-            /** @description The new status. */
-            to: components["schemas"]["OrderStatus"];
+            /** @description The new status. Only for STATUS. */
+            to?: components["schemas"]["OrderStatus"];
+            /** @description The kind of the change. */
+            type: components["schemas"]["OrderChangeType"];
+            /**
+             * Format: int64
+             * @description The version of the order after the change.
+             */
+            version: number;
         };
         OrderChangeListResponse: {
             /** @description The result. */
@@ -7590,6 +7848,11 @@ export interface components {
              */
             success: true;
         };
+        /**
+         * @description The kind of an entry of an order's history. AMENDMENT is a change of items or other members.
+         * @enum {string}
+         */
+        OrderChangeType: "STATUS" | "AMENDMENT";
         /** @description An order was completed. order.status_updated is emitted too. The data is the order. */
         OrderCompletedEvent: {
             data: components["schemas"]["OrderData"];
@@ -7749,6 +8012,8 @@ export interface components {
             paymentStatus: components["schemas"]["PaymentStatus"];
             /** @description The status before the last change; null for a new order. */
             previousStatus: null | components["schemas"]["OrderStatus"];
+            /** @description The latest version of which a slip was printed; null = none. */
+            printedVersion: null | number;
             /**
              * Format: date-time
              * @description The time at which the order will be ready.
@@ -7917,6 +8182,30 @@ export interface components {
              * @description The price of one unit with its options, in minor units.
              */
             unitPriceMinor: number;
+        };
+        /** @description The differences between the items of an order in an earlier version and now. */
+        OrderItemChanges: {
+            /** @description The net changes. */
+            itemChanges: components["schemas"]["ItemChange"][];
+            /**
+             * Format: int64
+             * @description The earlier version.
+             */
+            since: number;
+            /**
+             * Format: int64
+             * @description The version of the order now.
+             */
+            version: number;
+        };
+        OrderItemChangesResponse: {
+            /** @description The result. */
+            data: components["schemas"]["OrderItemChanges"];
+            /**
+             * @description Always true.
+             * @constant
+             */
+            success: true;
         };
         OrderItemRequest: {
             /**
@@ -8168,6 +8457,8 @@ export interface components {
             paymentStatus: components["schemas"]["PaymentStatus"];
             /** @description The status before the last change; null for a new order. */
             previousStatus: null | components["schemas"]["OrderStatus"];
+            /** @description The latest version of which a slip was printed; null = none. */
+            printedVersion: null | number;
             /**
              * Format: date-time
              * @description The time at which the order will be ready.
@@ -8260,6 +8551,193 @@ export interface components {
              * @constant
              */
             type: "order.status_updated";
+        };
+        /** @description The data of order.updated: the order after the change. */
+        OrderUpdated: {
+            /**
+             * @description The business day, in the time zone of the store.
+             * @example 2026-03-14
+             */
+            businessDate: string;
+            /**
+             * @description The reason for the cancellation. Absent unless the order is cancelled.
+             * @example The kitchen had to close.
+             */
+            cancellationReason?: string;
+            /** @description The members of the request that changed. */
+            changedFields: string[];
+            /**
+             * Format: date-time
+             * @description The time of creation.
+             */
+            createdAt: string;
+            /**
+             * @description ISO 4217 code of the currency.
+             * @example EUR
+             */
+            currency: string;
+            /** @description The customer. */
+            customer: components["schemas"]["OrderCustomer"];
+            /** @description The address for a delivery. */
+            deliveryAddress?: components["schemas"]["DeliveryAddress"];
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /**
+             * Format: date-time
+             * @description When to prepare the order; null = as soon as possible.
+             */
+            dueAt: string | null;
+            /**
+             * @description The id in another system, unique per store and resource.
+             * @example POS-1042
+             */
+            externalId?: string;
+            /** @description How the customer receives the order. */
+            fulfillmentType: components["schemas"]["FulfillmentType"];
+            /**
+             * @description Id of the order.
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The changes of the items. */
+            itemChanges: components["schemas"]["ItemChange"][];
+            /** @description The ordered products. */
+            items: components["schemas"]["OrderItem"][];
+            /**
+             * @description Strings of an integration. Customers do not see them.
+             * @example {
+             *       "terminal": "2"
+             *     }
+             */
+            metadata?: {
+                [key: string]: string;
+            };
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note?: string;
+            /**
+             * @description The human-readable number of the order, consecutive per store.
+             * @example 1042
+             */
+            orderId: string;
+            /**
+             * Format: int64
+             * @description The amount to collect from the guest, in minor units. 0 for CANCELLED.
+             */
+            outstandingMinor: number;
+            /**
+             * Format: int64
+             * @description The successful payments in minor units, without tips.
+             */
+            paidMinor: number;
+            /** @description How much of the order is paid. */
+            paymentStatus: components["schemas"]["PaymentStatus"];
+            /** @description The status before the last change; null for a new order. */
+            previousStatus: null | components["schemas"]["OrderStatus"];
+            /** @description The latest version of which a slip was printed; null = none. */
+            printedVersion: null | number;
+            /**
+             * Format: date-time
+             * @description The time at which the order will be ready.
+             */
+            promisedAt: string;
+            /**
+             * Format: int64
+             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             */
+            refundableMinor: number;
+            /**
+             * Format: int64
+             * @description The refunds in minor units, without tips.
+             */
+            refundedMinor: number;
+            /**
+             * Format: date-time
+             * @description When the guest wants the order; null = as soon as possible.
+             */
+            requestedFor: string | null;
+            /** @description The origin of the order. */
+            source: components["schemas"]["OrderSource"];
+            /** @description The status. */
+            status: components["schemas"]["OrderStatus"];
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * @description Id of the store view.
+             * @example view_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeViewId: string;
+            /**
+             * Format: int64
+             * @description The sum of the items in minor units.
+             */
+            subtotalMinor: number;
+            /**
+             * @description The table. Only for DINE_IN.
+             * @example Terrace 4
+             */
+            tableLabel?: string;
+            /** @description Whether prices include tax. */
+            taxIncluded: boolean;
+            /**
+             * Format: int64
+             * @description The tax in minor units.
+             */
+            taxMinor: number;
+            /** @description The taxes by rate. They add up to taxMinor. */
+            taxes: components["schemas"]["Tax"][];
+            /**
+             * Format: int64
+             * @description The total in minor units.
+             */
+            totalMinor: number;
+            /**
+             * Format: date-time
+             * @description The time of the last change.
+             */
+            updatedAt: string;
+            /**
+             * Format: int64
+             * @description Increases with every change; for If-Match.
+             */
+            version: number;
+        };
+        /** @description An order was changed, apart from its status. The data is the order with changedFields and itemChanges. */
+        OrderUpdatedEvent: {
+            data: components["schemas"]["OrderUpdated"];
+            /**
+             * @description Id of the event.
+             * @example evt_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /**
+             * @description Id of the store.
+             * @example sto_019ced814dfa7d91a4e5f60718293a4b
+             */
+            storeId: string;
+            /**
+             * Format: date-time
+             * @description The time of the event.
+             */
+            timestamp: string;
+            /**
+             * @description The type of the event.
+             * @constant
+             */
+            type: "order.updated";
         };
         /** @description The website of the active store. */
         OwnWebsite: {
@@ -10316,6 +10794,8 @@ export interface components {
             deliveryFees: {
                 [key: string]: number;
             };
+            /** @description The lowest role that may lower the total of an accepted order. */
+            lowerTotals: components["schemas"]["LowerTotals"];
             /** @description The weekly hours by fulfillment type. A type without any span is always open. */
             openingHours: null | components["schemas"]["OpeningHours"];
             /** @description The minimum number of minutes from an order to its requestedFor. */
@@ -10657,7 +11137,7 @@ export interface components {
          * @example *
          * @enum {string}
          */
-        SubscribableEventType: "*" | "order.created" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
+        SubscribableEventType: "*" | "order.created" | "order.updated" | "order.status_updated" | "order.completed" | "order.cancelled" | "payment.succeeded" | "payment.failed" | "payment.refunded" | "customer.created" | "customer.updated" | "product.created" | "product.updated" | "reservation.created" | "reservation.confirmed" | "reservation.cancelled";
         /** @description A new access token for another store. */
         SwitchStore: {
             /**
@@ -13773,6 +14253,91 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    updateOrder: {
+        parameters: {
+            query?: {
+                /** @description The response shows the order as it would be; nothing is written. */
+                dryRun?: boolean;
+            };
+            header?: {
+                /** @description The version, in double quotes, that the resource must still have. */
+                "If-Match"?: string;
+                /** @description A request that repeats the key and the body of another request within 24 hours has no further effect. Its response is the same, except that values that are shown once are omitted. */
+                "Idempotency-Key"?: string;
+            };
+            path: {
+                /** @description Id of the order. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["AmendOrderRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    listOrderItemChanges: {
+        parameters: {
+            query?: {
+                /** @description The version to compare with. */
+                since?: number;
+            };
+            header?: never;
+            path: {
+                /** @description Id of the order. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderItemChangesResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listOrderDeliveries: {
         parameters: {
             query?: {
@@ -13933,6 +14498,45 @@ export interface operations {
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
             422: components["responses"]["UnprocessableEntity"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    markOrderPrinted: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the order. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["MarkPrintedRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -16456,7 +17060,7 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T17:50:00.250Z",
                  *         "version": 1
                  *       },
-                 *       "id": "evt_019ced78263a7d1fa2b3c4d5e6f70007",
+                 *       "id": "evt_019ced78263a7d1fa2b3c4d5e6f70008",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T17:50:00.250Z",
                  *       "type": "customer.created"
@@ -16515,7 +17119,7 @@ export interface operations {
                  *         ],
                  *         "version": 2
                  *       },
-                 *       "id": "evt_019cedca8bfa7d1fa2b3c4d5e6f70008",
+                 *       "id": "evt_019cedca8bfa7d1fa2b3c4d5e6f70009",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T19:20:00.250Z",
                  *       "type": "customer.updated"
@@ -16621,6 +17225,7 @@ export interface operations {
                  *         "paidMinor": 2900,
                  *         "paymentStatus": "PAID",
                  *         "previousStatus": "CONFIRMED",
+                 *         "printedVersion": null,
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
                  *         "refundableMinor": 2900,
                  *         "refundedMinor": 0,
@@ -16643,7 +17248,7 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T18:05:00.250Z",
                  *         "version": 4
                  *       },
-                 *       "id": "evt_019ced85e1da7d1fa2b3c4d5e6f70003",
+                 *       "id": "evt_019ced85e1da7d1fa2b3c4d5e6f70004",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T18:05:00.250Z",
                  *       "type": "order.cancelled"
@@ -16748,6 +17353,7 @@ export interface operations {
                  *         "paidMinor": 2900,
                  *         "paymentStatus": "PAID",
                  *         "previousStatus": "OUT_FOR_DELIVERY",
+                 *         "printedVersion": null,
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
                  *         "refundableMinor": 0,
                  *         "refundedMinor": 0,
@@ -16770,7 +17376,7 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T18:48:00.250Z",
                  *         "version": 6
                  *       },
-                 *       "id": "evt_019cedad3ffa7d1fa2b3c4d5e6f70002",
+                 *       "id": "evt_019cedad3ffa7d1fa2b3c4d5e6f70003",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T18:48:00.250Z",
                  *       "type": "order.completed"
@@ -16875,6 +17481,7 @@ export interface operations {
                  *         "paidMinor": 0,
                  *         "paymentStatus": "UNPAID",
                  *         "previousStatus": null,
+                 *         "printedVersion": null,
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
                  *         "refundableMinor": 0,
                  *         "refundedMinor": 0,
@@ -17003,6 +17610,7 @@ export interface operations {
                  *         "paidMinor": 2900,
                  *         "paymentStatus": "PAID",
                  *         "previousStatus": "RECEIVED",
+                 *         "printedVersion": null,
                  *         "promisedAt": "2026-03-14T18:45:00.250Z",
                  *         "refundableMinor": 0,
                  *         "refundedMinor": 0,
@@ -17025,13 +17633,172 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T18:02:00.250Z",
                  *         "version": 3
                  *       },
-                 *       "id": "evt_019ced8322ba7d1fa2b3c4d5e6f70001",
+                 *       "id": "evt_019ced8322ba7d1fa2b3c4d5e6f70002",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T18:02:00.250Z",
                  *       "type": "order.status_updated"
                  *     }
                  */
                 "application/json": components["schemas"]["OrderStatusUpdatedEvent"];
+            };
+        };
+        responses: {
+            /** @description The event is received. Any other status is retried. */
+            "2XX": {
+                headers: {
+                    [name: string]: unknown;
+                };
+                content?: never;
+            };
+        };
+    };
+    onOrderUpdated: {
+        parameters: {
+            query?: never;
+            header: {
+                /** @description Id of the event. */
+                "X-Webhook-Id": string;
+                /** @description Unix time in seconds. */
+                "X-Webhook-Timestamp": string;
+                /** @description Hex HMAC-SHA256 of `{timestamp}.{body}`. */
+                "X-Webhook-Signature": string;
+                /** @description The place of the event in the order of the store, a whole number of at most 2^53 − 1. The events of a resource have positions in the order in which their changes were committed. */
+                "X-Webhook-Position": string;
+                /** @description The order, customer, product or reservation that the event is about. Of a payment, it is the order. */
+                "X-Webhook-Resource": string;
+            };
+            path?: never;
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                /**
+                 * @example {
+                 *       "data": {
+                 *         "businessDate": "2026-03-14",
+                 *         "changedFields": [
+                 *           "items"
+                 *         ],
+                 *         "createdAt": "2026-03-14T18:00:00.250Z",
+                 *         "currency": "EUR",
+                 *         "customer": {
+                 *           "email": "ada@example.com",
+                 *           "id": "cus_019ced78263a7e66a3d4e5f60718293a",
+                 *           "name": "Ada Lovelace",
+                 *           "phone": "+4915112345678"
+                 *         },
+                 *         "deliveryAddress": {
+                 *           "city": "Berlin",
+                 *           "country": "DE",
+                 *           "line1": "Torstraße 1",
+                 *           "postalCode": "10119"
+                 *         },
+                 *         "deliveryFeeMinor": 250,
+                 *         "discountMinor": 200,
+                 *         "dueAt": null,
+                 *         "externalId": "POS-1042",
+                 *         "fulfillmentType": "DELIVERY",
+                 *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
+                 *         "itemChanges": [
+                 *           {
+                 *             "action": "CHANGED",
+                 *             "after": {
+                 *               "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
+                 *               "note": "With two spoons.",
+                 *               "options": [],
+                 *               "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
+                 *               "productName": "Tiramisù",
+                 *               "quantity": 1,
+                 *               "taxRatePpm": 70000,
+                 *               "totalMinor": 650,
+                 *               "unitPriceMinor": 650
+                 *             },
+                 *             "before": {
+                 *               "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
+                 *               "options": [],
+                 *               "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
+                 *               "productName": "Tiramisù",
+                 *               "quantity": 1,
+                 *               "taxRatePpm": 70000,
+                 *               "totalMinor": 650,
+                 *               "unitPriceMinor": 650
+                 *             },
+                 *             "itemId": "itm_019ced814dfa7c2bb3c4d5e6f7081920"
+                 *           }
+                 *         ],
+                 *         "items": [
+                 *           {
+                 *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
+                 *             "note": "Cut into slices.",
+                 *             "options": [
+                 *               {
+                 *                 "groupId": "opg_019c530285fa7c1ca1b2c3d4e5f60718",
+                 *                 "groupName": "Extras",
+                 *                 "name": "Oliven",
+                 *                 "optionId": "opt_019c530285fa7d2eb2c3d4e5f6071829",
+                 *                 "priceMinor": 150,
+                 *                 "quantity": 1
+                 *               }
+                 *             ],
+                 *             "productId": "prd_019c530285fa7d55b2c3d4e5f6071829",
+                 *             "productName": "Pizza Margherita",
+                 *             "quantity": 2,
+                 *             "sku": "PZ-01",
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 2200,
+                 *             "unitPriceMinor": 1100
+                 *           },
+                 *           {
+                 *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
+                 *             "note": "With two spoons.",
+                 *             "options": [],
+                 *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
+                 *             "productName": "Tiramisù",
+                 *             "quantity": 1,
+                 *             "taxRatePpm": 70000,
+                 *             "totalMinor": 650,
+                 *             "unitPriceMinor": 650
+                 *           }
+                 *         ],
+                 *         "metadata": {
+                 *           "terminal": "2"
+                 *         },
+                 *         "note": "No onions, please.",
+                 *         "orderId": "1042",
+                 *         "outstandingMinor": 0,
+                 *         "paidMinor": 2900,
+                 *         "paymentStatus": "PAID",
+                 *         "previousStatus": "RECEIVED",
+                 *         "printedVersion": null,
+                 *         "promisedAt": "2026-03-14T18:45:00.250Z",
+                 *         "refundableMinor": 0,
+                 *         "refundedMinor": 0,
+                 *         "requestedFor": null,
+                 *         "source": "WEB",
+                 *         "status": "CONFIRMED",
+                 *         "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *         "storeViewId": "view_019c530263367a22b3c4d5e6f7081920",
+                 *         "subtotalMinor": 2850,
+                 *         "taxIncluded": true,
+                 *         "taxMinor": 173,
+                 *         "taxes": [
+                 *           {
+                 *             "baseMinor": 2477,
+                 *             "ratePpm": 70000,
+                 *             "taxMinor": 173
+                 *           }
+                 *         ],
+                 *         "totalMinor": 2900,
+                 *         "updatedAt": "2026-03-14T18:03:00.250Z",
+                 *         "version": 4
+                 *       },
+                 *       "id": "evt_019ced840d1a7d1fa2b3c4d5e6f70001",
+                 *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
+                 *       "timestamp": "2026-03-14T18:03:00.250Z",
+                 *       "type": "order.updated"
+                 *     }
+                 */
+                "application/json": components["schemas"]["OrderUpdatedEvent"];
             };
         };
         responses: {
@@ -17077,7 +17844,7 @@ export interface operations {
                  *         "provider": "STRIPE",
                  *         "transactionId": "pi_3MtwBwLkdIwHu7ix28a3tqPa"
                  *       },
-                 *       "id": "evt_019ced82385a7d1fa2b3c4d5e6f70005",
+                 *       "id": "evt_019ced82385a7d1fa2b3c4d5e6f70006",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T18:01:00.250Z",
                  *       "type": "payment.failed"
@@ -17134,7 +17901,7 @@ export interface operations {
                  *         "transactionId": "pi_3MtwBwLkdIwHu7ix28a3tqPa",
                  *         "type": "PARTIAL"
                  *       },
-                 *       "id": "evt_019cedc5f81a7d1fa2b3c4d5e6f70006",
+                 *       "id": "evt_019cedc5f81a7d1fa2b3c4d5e6f70007",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T19:15:00.250Z",
                  *       "type": "payment.refunded"
@@ -17189,7 +17956,7 @@ export interface operations {
                  *         "provider": "STRIPE",
                  *         "transactionId": "pi_3MtwBwLkdIwHu7ix28a3tqPa"
                  *       },
-                 *       "id": "evt_019ced82385a7d1fa2b3c4d5e6f70004",
+                 *       "id": "evt_019ced82385a7d1fa2b3c4d5e6f70005",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T18:01:00.250Z",
                  *       "type": "payment.succeeded"
@@ -17288,7 +18055,7 @@ export interface operations {
                  *         "updatedAt": "2026-02-12T18:00:00.250Z",
                  *         "version": 1
                  *       },
-                 *       "id": "evt_019c530285fa7d1fa2b3c4d5e6f70009",
+                 *       "id": "evt_019c530285fa7d1fa2b3c4d5e6f7000a",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-02-12T18:00:00.250Z",
                  *       "type": "product.created"
@@ -17392,7 +18159,7 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T19:30:00.250Z",
                  *         "version": 2
                  *       },
-                 *       "id": "evt_019cedd3b3ba7d1fa2b3c4d5e6f7000a",
+                 *       "id": "evt_019cedd3b3ba7d1fa2b3c4d5e6f7000b",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T19:30:00.250Z",
                  *       "type": "product.updated"
@@ -17461,7 +18228,7 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T19:10:00.250Z",
                  *         "version": 3
                  *       },
-                 *       "id": "evt_019cedc1643a7d1fa2b3c4d5e6f7000d",
+                 *       "id": "evt_019cedc1643a7d1fa2b3c4d5e6f7000e",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T19:10:00.250Z",
                  *       "type": "reservation.cancelled"
@@ -17529,7 +18296,7 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T19:05:00.250Z",
                  *         "version": 2
                  *       },
-                 *       "id": "evt_019cedbcd05a7d1fa2b3c4d5e6f7000c",
+                 *       "id": "evt_019cedbcd05a7d1fa2b3c4d5e6f7000d",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T19:05:00.250Z",
                  *       "type": "reservation.confirmed"
@@ -17592,7 +18359,7 @@ export interface operations {
                  *         "updatedAt": "2026-03-14T19:00:00.250Z",
                  *         "version": 1
                  *       },
-                 *       "id": "evt_019cedb83c7a7d1fa2b3c4d5e6f7000b",
+                 *       "id": "evt_019cedb83c7a7d1fa2b3c4d5e6f7000c",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T19:00:00.250Z",
                  *       "type": "reservation.created"
@@ -17633,7 +18400,7 @@ export interface operations {
                  *         "message": "This is a test.",
                  *         "webhookId": "whk_019c5828e1fa7f88b5e6f70819203142"
                  *       },
-                 *       "id": "evt_019cedd8479a7d1fa2b3c4d5e6f7000e",
+                 *       "id": "evt_019cedd8479a7d1fa2b3c4d5e6f7000f",
                  *       "storeId": "sto_019c530262d27c40a1b2c3d4e5f60718",
                  *       "timestamp": "2026-03-14T19:35:00.250Z",
                  *       "type": "test.ping"

@@ -67,6 +67,7 @@ export const actions: Record<Action, string> = {
   "refund.issued": "Refund issued",
   "product.prices_changed": "Prices changed",
   "order.cancelled": "Order cancelled",
+  "order.total_lowered": "Total of an order lowered",
 };
 
 export type Realm = "tenant" | "customer" | "platform-admin" | "api-key";

@@ -7,6 +7,7 @@ export type Delivery = components["schemas"]["OrderDelivery"];
 /** The labels of the events of an order, as staff reads them. */
 export const eventLabels: Partial<Record<Delivery["eventType"], string>> = {
   "order.created": "New order",
+  "order.updated": "Change",
   "order.status_updated": "Status change",
   "order.completed": "Completion",
   "order.cancelled": "Cancellation",

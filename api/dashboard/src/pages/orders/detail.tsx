@@ -8,8 +8,9 @@ import { Totals } from "@/components/totals";
 import { erasedName } from "@/domain/customers";
 import {
   type Order,
-  actorLabel,
   actionLabels,
+  actorLabel,
+  describeItemChange,
   fulfillments,
   laterStatuses,
   payments,
@@ -229,11 +230,16 @@ function History({ order }: { order: Order }) {
       <ol className="grid gap-3">
         {history.data?.map((change) => (
           <li key={change.eventId} className="border-l-2 pl-3 text-sm">
-            <span className="font-medium">{statuses[change.to]}</span>
+            <span className="font-medium">{change.to ? statuses[change.to] : "Changed"}</span>
             <span className="block text-xs text-muted-foreground">
               <Time at={change.at} seconds /> {change.actor.id === user.id ? "by you" : actorLabel(change.actor)}
             </span>
             {change.reason && <span className="block text-xs break-words">{change.reason}</span>}
+            {change.itemChanges?.map((item) => (
+              <span key={item.itemId} className="block text-xs break-words">
+                {describeItemChange(item)}
+              </span>
+            ))}
           </li>
         ))}
       </ol>

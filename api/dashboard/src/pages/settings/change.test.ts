@@ -20,6 +20,7 @@ const settings: Settings = {
   orderMaxDays: 14,
   acceptance: { remindAfterMinutes: 0, cancelAfterMinutes: 0 },
   requireOtp: false,
+  lowerTotals: "STAFF",
   version: 7,
 };
 

@@ -1,0 +1,496 @@
+package api
+
+import (
+	"maps"
+	"net/http"
+	"sync"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// amend changes an order in its present version.
+func (w *world) amend(o orderOut, token string, body object) *response {
+	w.Helper()
+	return w.do("PATCH", "/orders/"+string(o.ID), token, body, ifMatch(o.Version))
+}
+
+// kept is an item of a change that stays, with further members.
+func kept(item app.OrderItem, change object) object { return altered(object{"id": item.ID}, change) }
+
+func (w *world) createProduct(change object) (p app.Product) {
+	w.Helper()
+	w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), change)).ok(201, &p)
+	return p
+}
+
+func (w *world) stockOf(p app.Product) int64 {
+	w.Helper()
+	var read app.Product
+	w.do("GET", "/products/"+string(p.ID), w.tokens["OWNER"], nil).ok(200, &read)
+	return *read.StockQuantity
+}
+
+func (w *world) changeProduct(p app.Product, body object) {
+	w.Helper()
+	w.do("PATCH", "/products/"+string(p.ID), w.tokens["OWNER"], body).ok(200, nil)
+}
+
+// A change keeps ids and prices of the items that stay, and the event, the history and the order say the same.
+func TestAmendOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	first, second := w.createProduct(object{"priceMinor": 500}), w.createProduct(object{"priceMinor": 300})
+	placed, path := w.place(object{"items": []any{
+		object{"productId": first.ID, "quantity": 2, "note": "hot"}, object{"productId": second.ID, "quantity": 1},
+	}})
+	w.changeProduct(first, object{"priceMinor": 900, "name": "Renamed", "taxRatePpm": 1})
+	var amended orderOut
+	w.amend(placed, w.tokens["STAFF"], object{"note": "Ring", "items": []any{
+		kept(placed.Items[0], object{"quantity": 3}), object{"productId": first.ID, "quantity": 1},
+	}}).ok(200, &amended)
+	item := amended.Items[0]
+	if item.ID != placed.Items[0].ID || item.UnitPriceMinor != 500 || item.ProductName != placed.Items[0].ProductName ||
+		item.TaxRatePPM != placed.Items[0].TaxRatePPM || item.Note != "hot" || item.Quantity != 3 {
+		t.Errorf("got item %+v, want the former one with quantity 3", item)
+	}
+	if added := amended.Items[1]; added.UnitPriceMinor != 900 || added.ProductName != "Renamed" || added.ID == item.ID {
+		t.Errorf("got new item %+v, want the current price and name, and an id of its own", added)
+	}
+	if amended.SubtotalMinor != 2400 || amended.Version != 2 || amended.Note != "Ring" {
+		t.Errorf("got %+v, want subtotal 2400, version 2 and the note", amended.Order)
+	}
+	var event app.OrderUpdated
+	events := w.eventData("own", app.EventOrderUpdated)
+	w.read(events[0], &event)
+	want := []app.ItemChange{
+		{ItemID: item.ID, Action: app.ItemChanged, Before: &placed.Items[0], After: &item},
+		{ItemID: placed.Items[1].ID, Action: app.ItemRemoved, Before: &placed.Items[1]},
+		{ItemID: amended.Items[1].ID, Action: app.ItemAdded, After: &amended.Items[1]},
+	}
+	if diff := cmp.Diff(app.OrderUpdated{
+		Order: amended.Order, ChangedFields: []string{"items", "note"}, ItemChanges: want,
+	}, event); diff != "" || len(events) != 1 {
+		t.Errorf("got %d events, want 1 (-want +got): %s", len(events), diff)
+	}
+	var history []app.OrderChange
+	w.do("GET", path+"/history", w.tokens["STAFF"], nil).ok(200, &history)
+	last := history[len(history)-1]
+	if last.Type != app.Amendment || last.Actor.Name == "" || last.To != "" || last.Version != 2 || len(history) != 2 {
+		t.Errorf("got history %+v, want an AMENDMENT as its second entry", history)
+	}
+	if diff := cmp.Diff(want, last.ItemChanges); diff != "" {
+		t.Errorf("itemChanges of the history (-want +got): %s", diff)
+	}
+	var shown orderOut
+	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &shown)
+	if diff := cmp.Diff(amended.Order, shown.Order); diff != "" {
+		t.Errorf("order (-changed +read): %s", diff)
+	}
+	// The same again, and a dry run, change nothing.
+	before := w.rows()
+	var same, dry orderOut
+	w.amend(amended, w.tokens["STAFF"], object{"note": "Ring", "items": []any{kept(item, nil), kept(amended.Items[1],
+		object{"options": []any{}})}}).ok(200, &same)
+	w.do("PATCH", path+"?dryRun=true", w.tokens["STAFF"], object{"items": []any{kept(item, nil)}}, ifMatch(2),
+		header("Idempotency-Key", "dry")).ok(200, &dry)
+	if after := w.rows(); after != before || same.Version != 2 || dry.SubtotalMinor != 1500 || dry.Version != 3 {
+		t.Errorf("got rows %s, versions %d and %d, dry subtotal %d; want rows %s, 2, 3, 1500", after, same.Version,
+			dry.Version, dry.SubtotalMinor, before)
+	}
+}
+
+func TestAmendOrderRefusals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	sold := w.createProduct(nil)
+	dish := w.stores["own"].product
+	placed, path := w.place(object{"items": []any{
+		object{"productId": dish.ID, "quantity": 2}, object{"productId": sold.ID, "quantity": 2},
+	}})
+	w.changeProduct(sold, object{"isAvailable": false})
+	one, two := kept(placed.Items[0], nil), kept(placed.Items[1], nil)
+	items := func(list ...any) object { return object{"items": list} }
+	for name, c := range map[string]struct {
+		body  object
+		match int64 // 0 = without If-Match
+		code  app.Code
+		path  string
+	}{
+		"items without a version":    {items(one), 0, app.CodeValidationFailed, "If-Match"},
+		"discount without a version": {object{"discountMinor": 1}, 0, app.CodeValidationFailed, "If-Match"},
+		"customer without a version": {
+			object{"customer": object{"name": "Bob"}}, 0, app.CodeValidationFailed, "If-Match",
+		},
+		"no items":       {items(), 1, app.CodeValidationFailed, "items"},
+		"an id twice":    {items(one, one), 1, app.CodeValidationFailed, "items[1].id"},
+		"no product":     {items(object{"quantity": 1}), 1, app.CodeValidationFailed, "items[0].productId"},
+		"no quantity":    {items(object{"productId": dish.ID}), 1, app.CodeValidationFailed, "items[0].quantity"},
+		"unknown member": {object{"status": "READY"}, 1, app.CodeValidationFailed, "status"},
+		"price": {items(altered(one, object{"unitPriceMinor": 1})), 1, app.CodeValidationFailed,
+			"items[0].unitPriceMinor"},
+		"stale version first": {items(object{"id": "itm_none"}), 7, app.CodeVersionMismatch, ""},
+		"unknown id before role": {
+			altered(items(object{"id": "itm_none"}), object{"discountMinor": 1}), 1, app.CodeValidationFailed,
+			"items[0].id",
+		},
+		"role before rules": {
+			altered(items(one, object{"productId": sold.ID, "quantity": 1}), object{"discountMinor": 1}), 1,
+			app.CodeInsufficientRole, "",
+		},
+		"address of a pickup": {object{"deliveryAddress": object{"city": "Bonn"}}, 1, app.CodeValidationFailed,
+			"deliveryAddress"},
+		"table of a pickup": {object{"tableLabel": "4"}, 1, app.CodeValidationFailed, "tableLabel"},
+		"unknown customer":  {object{"customerId": "cus_none"}, 1, app.CodeValidationFailed, "customerId"},
+		"customers": {object{"customerId": "cus_1", "customer": object{"name": "B"}}, 1,
+			app.CodeValidationFailed, "customerId"},
+		"sold out, new": {items(one, object{"productId": sold.ID, "quantity": 1}), 1,
+			app.CodeProductUnavailable, "items[1].productId"},
+		"sold out, raised": {items(altered(two, object{"quantity": 3})), 1, app.CodeProductUnavailable,
+			"items[0].productId"},
+		"option": {items(altered(one, object{"options": []any{object{"optionId": "opt_1"}}})), 1,
+			app.CodeOptionInvalid, "items[0].options[0].optionId"},
+		"past": {object{"requestedFor": app.At(w.now.Add(-time.Hour)).String()}, 1,
+			app.CodeOutsideBookingWindow, "requestedFor"},
+		"total": {object{"expectedTotalMinor": 1}, 1, app.CodeTotalMismatch, ""},
+	} {
+		w.run(name, func(*testing.T) {
+			token, change := w.tokens["STAFF"], []func(*http.Request){}
+			if c.match > 0 {
+				change = append(change, ifMatch(c.match))
+			}
+			a := w.do("PATCH", path, token, c.body, change...)
+			a.refused(c.code)
+			if c.path != "" && (len(a.body.Error.Details) == 0 || a.body.Error.Details[0].Path != c.path) {
+				w.Errorf("got details %v, want the path %s", a.body.Error.Details, c.path)
+			}
+		})
+	}
+	w.amend(placed, w.tokens["MANAGER"], object{"discountMinor": 1 << 40}).refused(app.CodeValidationFailed)
+	// A lower quantity, a note and a removal of a dish that is sold out are possible.
+	for _, list := range [][]any{
+		{one, altered(two, object{"quantity": 1})}, {one, altered(two, object{"note": "cold"})}, {one},
+	} {
+		w.amend(placed, w.tokens["STAFF"], object{"items": list}).ok(200, &placed)
+	}
+	w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody("COMPLETED")).ok(200, nil)
+	w.do("PATCH", path, w.tokens["STAFF"], object{"note": placed.Note}).refused(app.CodeInvalidTransition)
+}
+
+// The stock follows the difference. Only units that were taken return.
+func TestAmendedStock(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	scarce := w.createProduct(object{"stockQuantity": 5})
+	free := w.createProduct(nil)
+	placed, path := w.place(object{"items": []any{
+		object{"productId": scarce.ID, "quantity": 2}, object{"productId": free.ID, "quantity": 3},
+	}})
+	w.changeProduct(free, object{"stockQuantity": 10})
+	change := func(scarceUnits, freeUnits int, wantScarce, wantFree int64) {
+		t.Helper()
+		w.amend(placed, w.tokens["STAFF"], object{"items": []any{
+			kept(placed.Items[0], object{"quantity": scarceUnits}), kept(placed.Items[1],
+				object{"quantity": freeUnits}),
+		}}).ok(200, &placed)
+		if s, f := w.stockOf(scarce), w.stockOf(free); s != wantScarce || f != wantFree {
+			t.Errorf("%d and %d units: got stocks %d and %d, want %d and %d", scarceUnits, freeUnits, s, f, wantScarce,
+				wantFree)
+		}
+	}
+	change(5, 5, 0, 8) // two units of the second were ordered later than the stock is counted
+	change(1, 4, 4, 9)
+	change(1, 1, 4, 10) // three units were never taken
+	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(placed.Items[0], object{"quantity": 6})}}).
+		refused(app.CodeProductUnavailable)
+	// Units move between items of an order without stock.
+	w.changeProduct(scarce, object{"stockQuantity": 0, "isAvailable": true})
+	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(placed.Items[0], object{"productId": free.ID})}}).
+		ok(200, &placed)
+	if s, f := w.stockOf(scarce), w.stockOf(free); s != 1 || f != 10 {
+		t.Errorf("another product: got stocks %d and %d, want 1 and 10", s, f)
+	}
+	w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody("CANCELLED")).ok(200, nil)
+	if f := w.stockOf(free); f != 10 {
+		t.Errorf("cancelled: got stock %d, want 10", f)
+	}
+}
+
+func TestAmendedTotals(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed, path := w.place(altered(delivery(), object{"discountMinor": 100}))
+	w.do("PATCH", "/settings", w.tokens["OWNER"], object{
+		"deliveryFees": object{"EUR": 999}, "taxIncluded": false, "taxDeliveryFee": false, "lowerTotals": "MANAGER",
+	}).ok(200, nil)
+	item := placed.Items[0]
+	lower := object{"items": []any{kept(item, object{"quantity": 1})}}
+	// The rules of the order hold, not the new settings. Before the order is accepted, STAFF may lower the total.
+	w.amend(placed, w.tokens["STAFF"], lower).ok(200, &placed)
+	if placed.TotalMinor != item.UnitPriceMinor-100+250 || !placed.TaxIncluded || placed.DiscountMinor != 100 ||
+		placed.TaxMinor != 72 {
+		t.Errorf("got %+v, want total %d with taxes included, tax 72", placed.Order, item.UnitPriceMinor+150)
+	}
+	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 4})}}).ok(200, &placed)
+	w.do("PATCH", path+"/status", w.tokens["STAFF"], statusBody("CONFIRMED")).ok(200, &placed)
+	w.amend(placed, w.tokens["STAFF"], lower).refused(app.CodeInsufficientRole)
+	high := placed.TotalMinor
+	w.amend(placed, w.tokens["MANAGER"], lower).ok(200, &placed)
+	var trail []app.AuditEntry
+	w.do("GET", "/audit?action=order.total_lowered", w.tokens["OWNER"], nil).ok(200, &trail)
+	want := []map[string]any{{"orderId": placed.Number, "currency": "EUR",
+		"totalMinor": map[string]any{"from": float64(high), "to": float64(placed.TotalMinor)}}}
+	got := []map[string]any{}
+	for _, entry := range trail {
+		got = append(got, entry.Details)
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("audit trail (-want +got): %s", diff)
+	}
+	w.amend(placed, w.tokens["STAFF"], object{"discountMinor": 50}).refused(app.CodeInsufficientRole)
+	w.amend(placed, w.tokens["STAFF"], object{"discountMinor": 100, "note": "x"}).ok(200, &placed)
+	w.amend(placed, w.key("own", app.ScopeWriteOrders), object{"discountMinor": 200}).ok(200, &placed)
+	w.amend(placed, w.key("own", app.ScopeReadOrders), object{"discountMinor": 200}).refused(app.CodeInsufficientScope)
+}
+
+// Another customer: the counts move, and the former one reads the order no longer.
+func TestAmendedCustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var login struct {
+		AccessToken string
+		Customer    app.Customer
+	}
+	w.do("POST", "/customer-auth/register", "",
+		altered(registration(w.stores["own"].id), object{"email": "former@example.com"})).ok(201, &login)
+	placed, path := w.place(object{"customer": nil, "customerId": login.Customer.ID})
+	w.do("GET", path, login.AccessToken, nil).ok(200, nil)
+	w.amend(placed, w.tokens["STAFF"], object{"customer": object{"name": "Bob", "email": "bob@example.com"}}).
+		ok(200, &placed)
+	w.do("GET", path, login.AccessToken, nil).refused(app.CodeNotFound)
+	counts := map[app.CustomerID]int64{}
+	for _, id := range []app.CustomerID{login.Customer.ID, placed.Customer.ID} {
+		var customer app.Customer
+		w.do("GET", "/customers/"+string(id), w.tokens["OWNER"], nil).ok(200, &customer)
+		counts[id] = customer.TotalOrders
+	}
+	if diff := cmp.Diff(map[app.CustomerID]int64{login.Customer.ID: 0, placed.Customer.ID: 1}, counts); diff != "" {
+		t.Errorf("orders of the customers (-want +got): %s", diff)
+	}
+	version := placed.Version
+	w.amend(placed, w.tokens["STAFF"], object{"customer": object{"name": "Bob", "email": "bob@example.com"}}).
+		ok(200, &placed)
+	if placed.Version != version {
+		t.Errorf("the same guest: got version %d, want %d", placed.Version, version)
+	}
+	// An erasure of the former customer erases the earlier events.
+	w.do("DELETE", "/customers/"+string(login.Customer.ID), w.tokens["OWNER"], nil).ok(204, nil)
+	var marked []string
+	w.must(w.db.System().NewRaw(`SELECT type FROM outbox WHERE subject = ? AND erasing = ? ORDER BY id`, placed.ID,
+		login.Customer.ID).Scan(t.Context(), &marked))
+	if diff := cmp.Diff([]string{"order.created"}, marked); diff != "" {
+		t.Errorf("events to erase (-want +got): %s", diff)
+	}
+}
+
+func TestPrintedOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed, path := w.place(nil)
+	first := placed.Items[0]
+	printed := func(version int64) *response {
+		t.Helper()
+		return w.do("POST", path+"/printed", w.tokens["STAFF"], object{"version": version})
+	}
+	printed(2).refused(app.CodeValidationFailed)
+	printed(1).ok(200, &placed)
+	changes := func(since string) (found app.OrderItemChanges) {
+		t.Helper()
+		w.do("GET", path+"/changes?since="+since, w.tokens["STAFF"], nil).ok(200, &found)
+		return found
+	}
+	body := func(items ...any) object { return object{"items": items} }
+	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": 3}),
+		object{"productId": first.ProductID, "quantity": 1})).ok(200, &placed)
+	second := placed.Items[1]
+	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": 4}), kept(second, nil))).ok(200, &placed)
+	got := changes("1")
+	want := app.OrderItemChanges{Since: 1, Version: 3, ItemChanges: []app.ItemChange{
+		{ItemID: first.ID, Action: app.ItemChanged, Before: &first, After: &placed.Items[0]},
+		{ItemID: second.ID, Action: app.ItemAdded, After: &second},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes since version 1 (-want +got): %s", diff)
+	}
+	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": first.Quantity}))).ok(200, &placed)
+	if got := changes("1"); len(got.ItemChanges) != 0 || got.Version != 4 {
+		t.Errorf("after changing back: got %+v, want no changes up to version 4", got)
+	}
+	if got := changes("4"); len(got.ItemChanges) != 0 {
+		t.Errorf("since now: got %+v, want no changes", got)
+	}
+	w.do("GET", path+"/changes?since=5", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
+	w.do("GET", path+"/changes", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
+	printed(3).ok(200, nil)
+	printed(2).ok(200, &placed)
+	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 4 {
+		t.Errorf("got printed version %v of %d, want 3 of 4", placed.PrintedVersion, placed.Version)
+	}
+}
+
+// A repeated change gets the stored response, before the version is looked at.
+func TestRepeatedAmendment(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed, path := w.place(nil)
+	body := object{"items": []any{kept(placed.Items[0], object{"quantity": 5})}}
+	var first, second orderOut
+	w.do("PATCH", path, w.tokens["STAFF"], body, ifMatch(1), header("Idempotency-Key", "k")).ok(200, &first)
+	w.do("PATCH", path, w.tokens["STAFF"], body, ifMatch(1), header("Idempotency-Key", "k")).ok(200, &second)
+	if diff := cmp.Diff(first, second); diff != "" || len(w.eventData("own", app.EventOrderUpdated)) != 1 {
+		t.Errorf("repeated change (-first +second): %s", diff)
+	}
+	w.do("PATCH", path, w.tokens["STAFF"], object{"note": "x"}, header("Idempotency-Key", "k")).
+		refused(app.CodeIdempotencyKeyReused)
+}
+
+// raceTo runs requests concurrently and counts their statuses.
+func raceTo(requests ...func() *response) map[int]int {
+	codes := make(chan int, len(requests))
+	var wait sync.WaitGroup
+	for _, request := range requests {
+		wait.Go(func() { codes <- request().Code })
+	}
+	wait.Wait()
+	close(codes)
+	count := map[int]int{}
+	for code := range codes {
+		count[code]++
+	}
+	return count
+}
+
+func TestRacingAmendments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	quantity := func(o orderOut, n int) func() *response {
+		return func() *response {
+			return w.amend(o, w.tokens["STAFF"], object{"items": []any{kept(o.Items[0], object{"quantity": n})}})
+		}
+	}
+	placed, path := w.place(nil)
+	if got := raceTo(quantity(placed, 7), quantity(placed, 8)); !maps.Equal(got, map[int]int{200: 1, 409: 1}) {
+		t.Errorf("two changes of one version: got statuses %v, want one 200 and one 409", got)
+	}
+	for _, status := range []app.OrderStatus{"COMPLETED", "CANCELLED", "CONFIRMED"} {
+		placed, path = w.place(nil)
+		raceTo(quantity(placed, 9), func() *response {
+			return w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody(status))
+		}, func() *response {
+			return w.do("POST", path+"/payments", w.tokens["OWNER"], object{
+				"provider": "STRIPE", "transactionId": "tx_" + string(status), "status": "SUCCEEDED",
+				"amountMinor": 100,
+				"currency":    "EUR", "paymentMethod": "card",
+			})
+		})
+		var shown orderOut
+		w.do("GET", path, w.tokens["OWNER"], nil).ok(200, &shown)
+		amended := shown.Items[0].Quantity == 9
+		if shown.Status != status || shown.PaidMinor != 100 || amended != (shown.Version == 4) {
+			t.Errorf("got %s, paid %d, version %d, amended %t; want %s, 100 and version 4 if amended", shown.Status,
+				shown.PaidMinor, shown.Version, amended, status)
+		}
+	}
+	// The last portion: two changes and a new order.
+	last := w.createProduct(object{"stockQuantity": 1})
+	one, _ := w.place(nil)
+	two, _ := w.place(nil)
+	add := func(o orderOut) func() *response {
+		return func() *response {
+			return w.amend(o, w.tokens["STAFF"], object{"items": []any{
+				kept(o.Items[0], nil), object{"productId": last.ID, "quantity": 1},
+			}})
+		}
+	}
+	got := raceTo(add(one), add(two), func() *response {
+		return w.do("POST", "/orders", w.tokens["STAFF"], altered(w.orderBody("own"),
+			object{"items": []any{object{"productId": last.ID, "quantity": 1}}}))
+	})
+	if got[200]+got[201] != 1 || got[422] != 2 || w.stockOf(last) != 0 {
+		t.Errorf("the last portion: got statuses %v and stock %d, want one success and stock 0", got, w.stockOf(last))
+	}
+	// Orders exchange their customers.
+	var tasks []func() *response
+	for range 10 {
+		tasks = append(tasks, func() *response {
+			o, _ := w.place(object{"customer": object{"name": "A", "email": "a@example.com"}})
+			return w.amend(o, w.tokens["STAFF"], object{"customer": object{"name": "B", "email": "b@example.com"}})
+		}, func() *response {
+			o, _ := w.place(object{"customer": object{"name": "B", "email": "b@example.com"}})
+			return w.amend(o, w.tokens["STAFF"], object{"customer": object{"name": "A", "email": "a@example.com"}})
+		})
+	}
+	if got := raceTo(tasks...); got[200] != len(tasks) {
+		t.Errorf("exchanged customers: got statuses %v, want 200 only", got)
+	}
+}
+
+// A paid order that is lowered, refunded and raised again keeps what was paid.
+func TestAmendedPayments(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed, path := w.place(nil)
+	item := placed.Items[0]
+	var payment app.Payment
+	w.do("POST", path+"/payments", w.tokens["OWNER"], object{
+		"provider": "STRIPE", "transactionId": "tx", "status": "SUCCEEDED", "amountMinor": placed.TotalMinor,
+		"currency": "EUR", "paymentMethod": "card",
+	}).ok(201, &payment)
+	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &placed)
+	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 1})}}).ok(200, &placed)
+	w.do("POST", "/payments/"+string(payment.ID)+"/refunds", w.tokens["OWNER"], object{
+		"amountMinor": payment.AmountMinor - placed.TotalMinor, "reason": "less", "providerRefundId": "re",
+	}).ok(201, nil)
+	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &placed)
+	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 3})}}).ok(200, &placed)
+	if placed.PaidMinor != payment.AmountMinor || placed.RefundedMinor >= payment.AmountMinor ||
+		placed.TotalMinor <= payment.AmountMinor {
+		t.Errorf("got %+v, want the payment and the refund, and a total above both", placed.Order)
+	}
+}
+
+// Only another requestedFor moves the deadlines of an acceptance.
+func TestAmendedAcceptance(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.do("PATCH", "/settings", w.tokens["OWNER"], object{
+		"acceptance": object{"remindAfterMinutes": 5, "cancelAfterMinutes": 10},
+	}).ok(200, nil)
+	key := w.key("own", app.ScopeWriteOrders)
+	var placed orderOut
+	w.do("POST", "/orders", key, w.orderBody("own")).ok(201, &placed)
+	since := func() (at time.Time) {
+		t.Helper()
+		w.must(w.db.System().DB.QueryRowContext(t.Context(), "SELECT since FROM acceptances WHERE order_id = $1",
+			placed.ID).Scan(&at))
+		return at.UTC()
+	}
+	began := since()
+	w.amend(placed, key, object{"note": "x"}).ok(200, &placed)
+	if at := since(); !at.Equal(began) {
+		t.Errorf("after a note: got deadlines from %s, want %s", at, began)
+	}
+	later := app.At(time.Now().Add(30 * time.Hour))
+	w.now = time.Now() // requestedFor is compared with it, deadlines with the clock of the database
+	w.amend(placed, key, object{"requestedFor": later.String()}).ok(200, &placed)
+	if at, want := since(), later.Add(-20*time.Minute); !at.Equal(want) || !placed.PromisedAt.Equal(later.Time) {
+		t.Errorf("for later: got deadlines from %s, promised at %s, want %s and %s", at, placed.PromisedAt, want, later)
+	}
+	w.amend(placed, key, object{"requestedFor": nil}).ok(200, &placed)
+	if at := since(); !at.Before(later.Add(-time.Hour)) || at.Before(began) || placed.RequestedFor != nil {
+		t.Errorf("as soon as possible: got deadlines from %s, want from now", at)
+	}
+}

@@ -1,0 +1,171 @@
+package app
+
+import (
+	"maps"
+	"reflect"
+	"slices"
+)
+
+// OrderAmendment is a requested change of an order, apart from its status (docs/behaviour.md#changes-of-an-order). A
+// member that is nil stays as it is.
+type OrderAmendment struct {
+	Version            int64         // that the caller has seen; 0 = any
+	Items              []AmendedItem // replace the list
+	TableLabel         *string       // only for DINE_IN; "" = none
+	Note               *string       // "" = none
+	DeliveryAddress    func(*DeliveryAddress)
+	RequestedFor       **Time         // a pointer to nil = as soon as possible
+	CustomerID         CustomerID     // a known customer; "" = Guest
+	Guest              *OrderCustomer // nil and no CustomerID = the customer stays
+	DiscountMinor      *int64
+	ExpectedTotalMinor *int64
+	DryRun             bool // nothing is written
+	By                 Actor
+	Caller             Principal // whose role may be needed for a discount and for a lower total
+}
+
+// AmendedItem is a line of an order after a change. A nil member of a known item stays as it is; a new item has a
+// product and a quantity.
+type AmendedItem struct {
+	ID        OrderItemID // "" = a new item
+	ProductID *ProductID
+	Quantity  *int64
+	Options   *[]NewOrderOption
+	Note      *string
+}
+
+// Of returns the line that the change makes of a known item, or of the zero value for a new one.
+func (a AmendedItem) Of(known QuotedItem) NewOrderItem {
+	item := NewOrderItem{ProductID: known.ProductID, Quantity: known.Quantity, Note: known.Note}
+	for _, option := range known.Options {
+		item.Options = append(item.Options, NewOrderOption{OptionID: option.OptionID, Quantity: option.Quantity})
+	}
+	if a.ProductID != nil {
+		item.ProductID = *a.ProductID
+	}
+	if a.Quantity != nil {
+		item.Quantity = *a.Quantity
+	}
+	if a.Options != nil {
+		item.Options = *a.Options
+	}
+	if a.Note != nil {
+		item.Note = *a.Note
+	}
+	return item
+}
+
+// Remains reports whether the item is what the known one was, apart from quantity and note: the same product with the
+// same options, in any order. Such an item keeps its price.
+func (i NewOrderItem) Remains(known QuotedItem) bool {
+	before, after := map[OptionID]int64{}, map[OptionID]int64{}
+	for _, option := range known.Options {
+		before[option.OptionID] = option.Quantity
+	}
+	for _, option := range i.Options {
+		after[option.OptionID] = option.Quantity
+	}
+	return i.ProductID == known.ProductID && len(after) == len(i.Options) && maps.Equal(before, after)
+}
+
+// CheckAmendable returns INVALID_TRANSITION unless the order can be changed: from RECEIVED to READY.
+func (o Order) CheckAmendable() error {
+	switch o.Status {
+	case OrderReceived, OrderConfirmed, OrderPreparing, OrderReady:
+		return nil
+	}
+	e := InvalidTransition(o.Status, o.Status, o.Status.Transitions(o.FulfillmentType, true))
+	e.Message = "an order in status " + string(o.Status) + " cannot be changed"
+	return e
+}
+
+// LowersTotal reports whether the change lowers the total of an order that the store has accepted.
+func (o Order) LowersTotal(after int64) bool {
+	return o.Status != OrderReceived && after < o.TotalMinor
+}
+
+// MayLowerTotal returns INSUFFICIENT_ROLE unless the caller may lower the total of an accepted order. API keys may.
+func (p Principal) MayLowerTotal(least LowerTotals) error {
+	if p.Realm == RealmTenant && !p.Role.AtLeast(Role(least)) {
+		return Errorf(CodeInsufficientRole, "the role %s may not lower the total of an accepted order", p.Role)
+	}
+	return nil
+}
+
+// ItemAction is the kind of a change of an order's item.
+type ItemAction string
+
+const (
+	ItemAdded   ItemAction = "ADDED"
+	ItemRemoved ItemAction = "REMOVED"
+	ItemChanged ItemAction = "CHANGED"
+)
+
+// ItemActions lists the kinds of changes.
+var ItemActions = [...]ItemAction{ItemAdded, ItemRemoved, ItemChanged}
+
+// ItemChange is the change of an item of an order.
+type ItemChange struct {
+	ItemID OrderItemID `json:"itemId"`
+	Action ItemAction  `json:"action"`
+	Before *OrderItem  `json:"before,omitempty"` // absent for ADDED
+	After  *OrderItem  `json:"after,omitempty"`  // absent for REMOVED
+}
+
+// ItemChanges returns the changes between two lists of items, never nil: those of the first list in its order, then the
+// added ones.
+func ItemChanges(before, after []OrderItem) []ItemChange {
+	changes := []ItemChange{}
+	for _, old := range before {
+		at := slices.IndexFunc(after, func(i OrderItem) bool { return i.ID == old.ID })
+		switch {
+		case at < 0:
+			changes = append(changes, ItemChange{ItemID: old.ID, Action: ItemRemoved, Before: &old})
+		case !reflect.DeepEqual(old, after[at]):
+			changes = append(changes, ItemChange{ItemID: old.ID, Action: ItemChanged, Before: &old, After: &after[at]})
+		}
+	}
+	for i, item := range after {
+		if !slices.ContainsFunc(before, func(old OrderItem) bool { return old.ID == item.ID }) {
+			changes = append(changes, ItemChange{ItemID: item.ID, Action: ItemAdded, After: &after[i]})
+		}
+	}
+	return changes
+}
+
+// NetItemChanges returns the changes that several ones, in their order, have in total. An item that was added and
+// removed, or changed and changed back, is not among them.
+func NetItemChanges(changes []ItemChange) []ItemChange {
+	var ids []OrderItemID
+	first, last := map[OrderItemID]*OrderItem{}, map[OrderItemID]*OrderItem{}
+	for _, c := range changes {
+		if _, known := first[c.ItemID]; !known {
+			ids, first[c.ItemID] = append(ids, c.ItemID), c.Before
+		}
+		last[c.ItemID] = c.After
+	}
+	var before, after []OrderItem
+	for _, id := range ids {
+		if item := first[id]; item != nil {
+			before = append(before, *item)
+		}
+		if item := last[id]; item != nil {
+			after = append(after, *item)
+		}
+	}
+	return ItemChanges(before, after)
+}
+
+// OrderUpdated is the data of order.updated: the order after a change of its contents.
+type OrderUpdated struct {
+	Order
+	ChangedFields []string     `json:"changedFields"` // the members of the request that changed
+	ItemChanges   []ItemChange `json:"itemChanges"`
+}
+
+// OrderItemChanges is the result of comparing the items of an order with those of an earlier version.
+type OrderItemChanges struct {
+	Since       int64        `json:"since"`
+	Version     int64        `json:"version"` // of the order now
+	ItemChanges []ItemChange `json:"itemChanges"`
+}

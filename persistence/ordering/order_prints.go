@@ -1,0 +1,66 @@
+package ordering
+
+import (
+	"context"
+	"fmt"
+
+	"github.com/uptrace/bun"
+
+	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/pg"
+)
+
+// PrintedOrder records that a slip of a version of an order was printed. The latest such version counts. The order has
+// no new version. It returns NOT_FOUND, and VALIDATION_FAILED for a version that the order does not have yet.
+func (db *DB) PrintedOrder(ctx context.Context, store app.StoreID, id app.OrderID, version int64) (app.Order, error) {
+	var printed app.Order
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		if printed, _, err = lockOrder(ctx, tx, store, id); err != nil {
+			return err
+		}
+		if err := checkReached("version", version, printed.Version); err != nil {
+			return err
+		}
+		return tx.Tx.QueryRowContext(ctx, `UPDATE orders SET printed_version = greatest(printed_version, $3)
+			WHERE store_id = $1 AND id = $2 RETURNING printed_version`, store, id, version).
+			Scan(&printed.PrintedVersion)
+	})
+	return printed, err
+}
+
+// OrderItemChanges returns the differences between the items of an order in an earlier version and now. It returns
+// NOT_FOUND, and VALIDATION_FAILED for a version that the order does not have yet.
+func (db *DB) OrderItemChanges(
+	ctx context.Context, store app.StoreID, id app.OrderID, since int64,
+) (app.OrderItemChanges, error) {
+	found := app.OrderItemChanges{Since: since}
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var rows []struct {
+			Version     int64
+			ItemChanges pg.JSONList[app.ItemChange] `bun:"type:jsonb"`
+		}
+		err := tx.NewRaw(`SELECT o.version, h.item_changes FROM orders o LEFT JOIN order_history h
+				ON h.store_id = o.store_id AND h.order_id = o.id AND h.version > ?2 AND h.item_changes IS NOT NULL
+			WHERE o.store_id = ?0 AND o.id = ?1 ORDER BY h.version`, store, id, since).Scan(ctx, &rows)
+		if err != nil {
+			return err
+		}
+		if len(rows) == 0 {
+			return app.NotFound()
+		}
+		var changes []app.ItemChange
+		for _, row := range rows {
+			changes = append(changes, row.ItemChanges...)
+		}
+		found.Version, found.ItemChanges = rows[0].Version, app.NetItemChanges(changes)
+		return checkReached("since", since, found.Version)
+	})
+	return found, err
+}
+
+func checkReached(member string, version, current int64) error {
+	if version <= current {
+		return nil
+	}
+	return app.Invalid(member, fmt.Sprintf("must be at most the version of the order, %d", current))
+}
