@@ -16,6 +16,7 @@ export const sections = {
   Orders: ["/orders", "STAFF"],
   Reservations: ["/reservations", "STAFF"],
   Payments: ["/payments", "STAFF"],
+  "Cash-up": ["/cash-up", "MANAGER"],
   Products: ["/products", "STAFF"],
   Customers: ["/customers", "MANAGER"],
   Analytics: ["/analytics", "ADMIN"],

@@ -40,14 +40,19 @@ export function Frame({ name, position, sections, controls, children }: Props) {
   const [open, setOpen] = useState(false);
   const close = () => setOpen(false);
   return (
-    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_1fr] big:block!">
+    <div className="min-h-dvh lg:grid lg:grid-cols-[15rem_1fr] big:block! print:block!">
       <a
         href="#main"
         className="sr-only focus:not-sr-only focus:fixed focus:top-2 focus:left-2 focus:z-50 focus:bg-surface focus:p-2"
       >
         Skip to content
       </a>
-      <header className="flex items-center justify-between gap-2 border-b bg-surface p-2 lg:hidden big:hidden">
+      <header
+        className={cn(
+          "flex items-center justify-between gap-2 border-b bg-surface p-2",
+          "lg:hidden big:hidden print:hidden",
+        )}
+      >
         <span className="flex min-w-0 items-center gap-2 font-semibold">
           <img src="/dashboard/icon.svg" alt="" className="size-7" /> <span className="truncate">{name}</span>
         </span>
@@ -65,7 +70,7 @@ export function Frame({ name, position, sections, controls, children }: Props) {
         className={cn(
           "flex-col gap-4 border-r bg-surface p-3 lg:sticky lg:top-0 lg:flex lg:h-dvh lg:overflow-y-auto",
           open ? "flex" : "hidden",
-          "big:hidden!",
+          "big:hidden! print:hidden!",
         )}
       >
         <div className="hidden items-center gap-2 px-2 pt-1 text-lg font-semibold lg:flex">

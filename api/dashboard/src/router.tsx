@@ -7,6 +7,7 @@ import { customersSearch } from "@/pages/customers/search";
 import { AcceptInvitePage } from "@/pages/login/accept-invite";
 import { LoginPage } from "@/pages/login/login";
 import { ordersSearch } from "@/pages/orders/search";
+import { cashUpSearch } from "@/pages/cash-up/search";
 import { paymentsSearch } from "@/pages/payments/search";
 import { productsSearch } from "@/pages/products/search";
 import { reservationsSearch } from "@/pages/reservations/search";
@@ -137,6 +138,13 @@ const payments = createRoute({
   component: lazyComponent(() => import("@/pages/payments/page"), "PaymentsPage"),
 });
 
+const cashUp = createRoute({
+  getParentRoute: () => inside,
+  path: "/cash-up",
+  validateSearch: cashUpSearch,
+  component: lazyComponent(() => import("@/pages/cash-up/page"), "CashUpPage"),
+});
+
 const reservations = createRoute({
   getParentRoute: () => inside,
   path: "/reservations",
@@ -207,6 +215,7 @@ const routeTree = root.addChildren([
     products,
     customers,
     payments,
+    cashUp,
     reservations,
     page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
     page("/orders/new", () => import("@/pages/new-order/page"), "NewOrderPage"),

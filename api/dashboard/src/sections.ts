@@ -1,6 +1,7 @@
 import {
   Banknote,
   BarChart3,
+  Calculator,
   CalendarDays,
   ClipboardList,
   CreditCard,
@@ -24,6 +25,7 @@ export const sections = [
   { to: "/orders", label: "Orders", icon: ClipboardList, role: "STAFF" },
   { to: "/reservations", label: "Reservations", icon: CalendarDays, role: "STAFF" },
   { to: "/payments", label: "Payments", icon: Banknote, role: "STAFF" },
+  { to: "/cash-up", label: "Cash-up", icon: Calculator, role: "MANAGER" },
   { to: "/products", label: "Products", icon: UtensilsCrossed, role: "STAFF" },
   { to: "/customers", label: "Customers", icon: UserRound, role: "MANAGER" },
   { to: "/analytics", label: "Analytics", icon: BarChart3, role: "ADMIN" },

@@ -247,6 +247,11 @@ export const queries = {
       list(["orders", "payments", query], (cursor) =>
         api.GET("/payments", { params: { query: { ...query, cursor, limit: 50 } } }),
       ),
+    paymentSums: (range: QueryOf<"/payments/summary">) =>
+      queryOptions({
+        queryKey: ["orders", "paymentSums", range],
+        queryFn: () => data(api.GET("/payments/summary", { params: { query: range } })),
+      }),
   },
 
   /**

@@ -79,9 +79,6 @@ export const payments: Record<Order["paymentStatus"], { label: string; tone: Ton
   REFUNDED: { label: "Refunded", tone: "neutral" },
 };
 
-/** Returns the part of an order's total that is not paid, in minor units. It is negative if more than that is paid. */
-export const dueOf = ({ totalMinor, paidMinor, refundedMinor }: Order) => totalMinor - (paidMinor - refundedMinor);
-
 /** Returns the next status that the user can set, or undefined if there is none. */
 export const nextStatus = (order: Pick<Order, "allowedTransitions">) =>
   order.allowedTransitions.find((status) => status !== "CANCELLED");

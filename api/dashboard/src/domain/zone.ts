@@ -6,6 +6,16 @@ export const addDays = (day: string, days: number) => Temporal.PlainDate.from(da
 /** Returns the number of days in a range, including both ends. */
 export const daysIn = (from: string, to: string) => Temporal.PlainDate.from(from).until(to).days + 1;
 
+/** A range of business days, including both ends. */
+export type Range = { from: string; to: string };
+
+/** Returns why the API would refuse a range of a report, or undefined if it is valid. */
+export function rangeError({ from, to }: Range): string | undefined {
+  if (to < from) return "The last day is before the first day.";
+  if (daysIn(from, to) > 366) return "Choose at most 366 days.";
+  return undefined;
+}
+
 /** Returns the business day of an instant: before the cutoff hour it is the previous day. */
 export function businessDay(at: number, timezone: string, cutoffHour: number) {
   const local = Temporal.Instant.fromEpochMilliseconds(at).toZonedDateTimeISO(timezone).toPlainDateTime();

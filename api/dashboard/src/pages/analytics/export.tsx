@@ -5,12 +5,13 @@ import { Download } from "lucide-react";
 import { api, collect } from "@/api/client";
 import { unitsOf } from "@/domain/money";
 import type { MenuNames } from "@/domain/products";
+import type { Range } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
 import { useErrorToast } from "@/ui/toast";
 
-import type { Granularity, Range } from "./range";
+import type { Granularity } from "./range";
 
 type SalesBucket = components["schemas"]["SalesBucket"];
 type ProductSales = components["schemas"]["ProductSales"];

@@ -4,7 +4,7 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 
 import { queries } from "@/api/queries";
-import { businessDay } from "@/domain/zone";
+import { type Range, businessDay, rangeError } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
 import { Select, TextField } from "@/ui/field";
@@ -16,16 +16,7 @@ import { Stat, Stats } from "@/ui/stat";
 
 import { OptionsExport, ProductsExport, SalesExport } from "./export";
 import { SalesPlots } from "./plots";
-import {
-  type Granularity,
-  type Preset,
-  type Range,
-  bucketLabel,
-  granularities,
-  granularitiesOf,
-  presets,
-  rangeError,
-} from "./range";
+import { type Granularity, type Preset, bucketLabel, granularities, granularitiesOf, presets } from "./range";
 import type { AnalyticsSearch } from "./search";
 
 type Sales = components["schemas"]["Sales"];

@@ -1,6 +1,8 @@
 import { describe, expect, it } from "vitest";
 
-import { bucketLabel, granularitiesOf, presets, rangeError } from "./range";
+import { rangeError } from "@/domain/zone";
+
+import { bucketLabel, granularitiesOf, presets } from "./range";
 
 describe("ranges", () => {
   it("match their preset's label", () => {

@@ -1,10 +1,8 @@
-import { addDays, daysIn } from "@/domain/zone";
+import { type Range, addDays, daysIn } from "@/domain/zone";
 
 export const granularities = { hour: "Hours", day: "Days", week: "Weeks", month: "Months" };
 
 export type Granularity = keyof typeof granularities;
-
-export type Range = { from: string; to: string };
 
 /** The preset ranges, relative to the current business day. */
 export const presets = {
@@ -27,13 +25,6 @@ export const presets = {
 };
 
 export type Preset = keyof typeof presets;
-
-/** Returns why the API would refuse a range, or undefined if it is valid. */
-export function rangeError({ from, to }: Range): string | undefined {
-  if (to < from) return "The last day is before the first day.";
-  if (daysIn(from, to) > 366) return "Choose at most 366 days.";
-  return undefined;
-}
 
 /** Returns the granularities that suit the length of a range, and the default one. */
 export function granularitiesOf(range: Range): { offered: Granularity[]; preferred: Granularity } {

@@ -13,7 +13,6 @@ import {
   isScheduled,
   openStatuses,
   statuses,
-  dueOf,
 } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
@@ -51,7 +50,7 @@ export function Board() {
   const onPrint = useCallback((order: Order) => print([{ order, kind: "slip" }]), [print]);
   const onStep = useCallback(
     (order: Order, move: Move) => {
-      if (move.to === "COMPLETED" && dueOf(order) > 0) setUnpaid(order);
+      if (move.to === "COMPLETED" && order.outstandingMinor > 0) setUnpaid(order);
       else take(order, move);
     },
     [take],

@@ -2,6 +2,7 @@ import { Link } from "@tanstack/react-router";
 import { Printer } from "lucide-react";
 import { memo } from "react";
 
+import { Owed } from "@/components/owed";
 import { type Order, actionLabels, formatAge, fulfillments, nextStatus, payments, urgencyOf } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
@@ -82,6 +83,7 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
       <div className="flex flex-wrap items-center gap-1">
         <Badge>{fulfillments[order.fulfillmentType]}</Badge>
         <Badge tone={payment.tone}>{payment.label}</Badge>
+        <Owed order={order} />
         <DeliveryMark orderId={order.id} />
         <span className="ml-auto flex flex-wrap items-center justify-end">
           <span className="font-medium">

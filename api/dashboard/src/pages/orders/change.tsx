@@ -7,7 +7,7 @@ import { api, data, fieldErrors, ifMatch } from "@/api/client";
 import * as limits from "@/api/limits";
 import { useInvalidate } from "@/api/queries";
 import { formatMoney } from "@/domain/money";
-import { type Order, type Status, actionLabels, nextStatus, statuses, dueOf } from "@/domain/orders";
+import { type Order, type Status, actionLabels, nextStatus, statuses } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Dialog, DialogActions, FormDialog } from "@/ui/dialog";
@@ -59,7 +59,7 @@ export function useStep(order: Order) {
   return {
     isPending: change.isPending,
     step: (status: Status, promisedAt?: string) => {
-      if (status === "COMPLETED" && dueOf(order) > 0) setUnpaid(true);
+      if (status === "COMPLETED" && order.outstandingMinor > 0) setUnpaid(true);
       else change.mutate({ order, status, promisedAt });
     },
     question: unpaid && (
@@ -117,7 +117,7 @@ export function CompleteUnpaidDialog({
       onClose={onClose}
       title={`Complete order ${order.orderId} without payment?`}
       description={
-        `${formatMoney(dueOf(order), order.currency, locale)} of this order is not recorded as paid. ` +
+        `${formatMoney(order.outstandingMinor, order.currency, locale)} of this order is not recorded as paid. ` +
         "You can also record a payment after the order is completed."
       }
     >

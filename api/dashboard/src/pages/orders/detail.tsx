@@ -4,6 +4,7 @@ import { ChevronDown, Printer } from "lucide-react";
 import { useState } from "react";
 
 import { queries } from "@/api/queries";
+import { Settlement } from "@/components/owed";
 import { Totals } from "@/components/totals";
 import { erasedName } from "@/domain/customers";
 import {
@@ -170,6 +171,7 @@ function Items({ order }: { order: Order }) {
       </Table>
       <div className="mt-4 ml-auto max-w-72">
         <Totals amounts={order} />
+        <Settlement order={order} />
       </div>
     </Card>
   );

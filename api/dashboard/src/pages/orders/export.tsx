@@ -30,6 +30,10 @@ const columns: [string, (order: Order) => string | number | undefined][] = [
   ["tax", (order) => unitsOf(order.taxMinor, order.currency)],
   ["total", (order) => unitsOf(order.totalMinor, order.currency)],
   ["paymentStatus", (order) => order.paymentStatus],
+  ["paid", (order) => unitsOf(order.paidMinor, order.currency)],
+  ["refunded", (order) => unitsOf(order.refundedMinor, order.currency)],
+  ["outstanding", (order) => unitsOf(order.outstandingMinor, order.currency)],
+  ["refundable", (order) => unitsOf(order.refundableMinor, order.currency)],
 ];
 
 /** Saves the orders of a list as a CSV file. */

@@ -1,6 +1,7 @@
 import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
 import { queries } from "@/api/queries";
+import { Owed } from "@/components/owed";
 import { erasedName } from "@/domain/customers";
 import { fulfillments, payments, sources, statusTone, statuses } from "@/domain/orders";
 import { Button } from "@/ui/button";
@@ -119,6 +120,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
                 </td>
                 <td>
                   <Badge tone={payments[order.paymentStatus].tone}>{payments[order.paymentStatus].label}</Badge>
+                  <Owed order={order} className="block" />
                 </td>
                 <td className="text-right">
                   <Money minor={order.totalMinor} currency={order.currency} />

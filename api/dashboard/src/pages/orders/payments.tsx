@@ -6,9 +6,9 @@ import { api, data, fieldErrors, newIdempotencyKey } from "@/api/client";
 import * as limits from "@/api/limits";
 import { useInvalidate, queries } from "@/api/queries";
 import { RefundDialog } from "@/components/refund-dialog";
-import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
-import { type Order, dueOf } from "@/domain/orders";
-import { type Payment, originOf, providers, refundable } from "@/domain/payments";
+import { formatMoney, localDecimals, parseMoney, plainMoney } from "@/domain/money";
+import type { Order } from "@/domain/orders";
+import { type Payment, canRefund, originOf, providers } from "@/domain/payments";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { FormDialog } from "@/ui/dialog";
@@ -47,11 +47,16 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
               <Badge tone={payment.status === "SUCCEEDED" ? "good" : "bad"}>
                 {payment.status === "SUCCEEDED" ? "Succeeded" : "Failed"}
               </Badge>
+              {payment.tipMinor > 0 && (
+                <span>
+                  with <Money minor={payment.tipMinor} currency={payment.currency} /> tip
+                </span>
+              )}
               <span className="text-muted-foreground">
                 {Object.values(originOf(payment)).join(" · ")}
                 {payment.cardLast4 && ` ···· ${payment.cardLast4}`}
               </span>
-              {atLeast("MANAGER") && refundable(payment) > 0 && (
+              {atLeast("MANAGER") && canRefund(payment) && (
                 <Button size="small" variant="outline" className="ml-auto" onClick={() => setRefunding(payment)}>
                   Refund
                 </Button>
@@ -63,8 +68,14 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
             </p>
             {payment.refunds.map((refund) => (
               <p key={refund.id} className="border-l-2 pl-3 text-xs">
-                <Money minor={-refund.amountMinor} currency={refund.currency} /> · <Time at={refund.createdAt} /> ·{" "}
-                <span className="break-words">{refund.reason}</span>
+                <Money minor={-refund.amountMinor} currency={refund.currency} />
+                {refund.tipMinor > 0 && (
+                  <>
+                    {" "}
+                    with <Money minor={refund.tipMinor} currency={refund.currency} /> tip
+                  </>
+                )}{" "}
+                · <Time at={refund.createdAt} /> · <span className="break-words">{refund.reason}</span>
               </p>
             ))}
           </li>
@@ -80,13 +91,18 @@ export function Payments({ order, refetchInterval }: { order: Order; refetchInte
 type Method = keyof typeof providers;
 
 function RecordDialog({ order, onClose }: { order: Order; onClose: () => void }) {
+  const { locale } = useSession();
   const invalidate = useInvalidate();
   const toast = useToast();
   const [idempotencyKey] = useState(newIdempotencyKey);
   const [transaction] = useState(() => `order-${order.orderId}-${Date.now().toString(36)}`);
-  const due = Math.max(0, dueOf(order));
+  const due = order.outstandingMinor;
   const [amount, setAmount] = useState(plainMoney(due, order.currency));
+  const [tip, setTip] = useState("");
   const minor = parseMoney(amount, order.currency);
+  const tipMinor = tip.trim() ? parseMoney(tip, order.currency) : 0;
+  const tipTooMuch = tipMinor !== null && minor !== null && tipMinor > minor;
+  const beyond = (minor ?? 0) - (tipMinor ?? 0) - due;
   const [provider, setProvider] = useState(providers.cash);
   const record = useMutation({
     mutationFn: (body: components["schemas"]["RecordPaymentRequest"]) =>
@@ -109,6 +125,7 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
       paymentMethod: String(form.get("paymentMethod")),
       status: "SUCCEEDED",
       amountMinor: minor!,
+      tipMinor: tipMinor!,
       currency: order.currency,
     });
   }
@@ -121,7 +138,7 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
       mutation={record}
       onSubmit={submit}
       submitLabel="Record"
-      disabled={!minor}
+      disabled={!minor || tipMinor === null || tipTooMuch}
       className="sm:grid-cols-2"
     >
       <TextField
@@ -130,7 +147,22 @@ function RecordDialog({ order, onClose }: { order: Order; onClose: () => void })
         required
         value={amount}
         onChange={(event) => setAmount(event.target.value)}
+        hint={beyond > 0 ? `${formatMoney(beyond, order.currency, locale)} more than is outstanding.` : undefined}
         error={amount && !minor ? `Enter an amount, such as ${localDecimals("12.50")}` : fieldError("amountMinor")}
+      />
+      <TextField
+        label={`Of which tip in ${order.currency}`}
+        inputMode="decimal"
+        value={tip}
+        onChange={(event) => setTip(event.target.value)}
+        hint="A tip does not count toward the order."
+        error={
+          tipTooMuch
+            ? "The tip exceeds the amount"
+            : tipMinor === null
+              ? `Enter an amount, such as ${localDecimals("2.50")}`
+              : fieldError("tipMinor")
+        }
       />
       <SelectField
         label="Payment method"

@@ -1,6 +1,7 @@
 import { type ReactNode, createContext, use, useCallback, useEffect, useState } from "react";
 import { createPortal } from "react-dom";
 
+import { Settlement } from "@/components/owed";
 import { Totals } from "@/components/totals";
 import { erasedName } from "@/domain/customers";
 import { type Order, fulfillments, payments } from "@/domain/orders";
@@ -147,6 +148,7 @@ function Receipt({ order }: { order: Order }) {
         ))}
       </ul>
       <Totals amounts={order} />
+      <Settlement order={order} />
       <p className="mt-2">{payments[order.paymentStatus].label}</p>
       <p className="mt-2 text-xs">This receipt is not a tax invoice.</p>
     </>

@@ -3,7 +3,7 @@ import { type ReactNode, useState } from "react";
 
 import { queries } from "@/api/queries";
 import { RefundDialog } from "@/components/refund-dialog";
-import { type Payment, originOf, refundable } from "@/domain/payments";
+import { type Payment, canRefund, originOf } from "@/domain/payments";
 import { addDays, startOfDay } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -96,9 +96,14 @@ function Row({ payment, onRefund }: { payment: Payment; onRefund: () => void }) 
         <span className="font-medium">
           <Money minor={payment.amountMinor} currency={payment.currency} />
         </span>
-        {payment.refundedMinor > 0 && (
+        {payment.tipMinor > 0 && (
           <span className="block text-xs text-muted-foreground">
-            <Money minor={-payment.refundedMinor} currency={payment.currency} /> refunded
+            with <Money minor={payment.tipMinor} currency={payment.currency} /> tip
+          </span>
+        )}
+        {payment.refunds.length > 0 && (
+          <span className="block text-xs text-muted-foreground">
+            <Money minor={-payment.refundedMinor - payment.refundedTipMinor} currency={payment.currency} /> refunded
           </span>
         )}
       </td>
@@ -117,7 +122,7 @@ function Row({ payment, onRefund }: { payment: Payment; onRefund: () => void }) 
       </td>
       <td className="max-w-56 text-xs break-all">{payment.transactionId}</td>
       <td className="sm:text-right">
-        {atLeast("MANAGER") && refundable(payment) > 0 && (
+        {atLeast("MANAGER") && canRefund(payment) && (
           <Button
             size="small"
             variant="outline"
