@@ -67,7 +67,7 @@ describe("a webhook", () => {
       const dialog = page.getByRole("dialog");
       await dialog.getByLabel("URL").fill("http://example.com");
       await dialog.getByRole("button", { name: "Select all" }).click();
-      await dialog.getByText("14 of 14 selected").waitFor();
+      await dialog.getByText("15 of 15 selected").waitFor();
       await dialog.getByRole("button", { name: "Clear" }).click();
       assert.equal(await dialog.getByRole("button", { name: "Create" }).isDisabled(), true);
       await dialog.getByRole("checkbox", { name: /^order\.created/ }).check();
