@@ -4,10 +4,11 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { useMemo } from "react";
 
 import { queries } from "@/api/queries";
+import { RangeFields } from "@/components/range-fields";
 import { type Range, businessDay, rangeError } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
-import { Select, TextField } from "@/ui/field";
+import { Select } from "@/ui/field";
 import { Money } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
 import { useNow } from "@/ui/now";
@@ -90,26 +91,7 @@ function RangePicker({ range, today, error }: { range: Range; today: string; err
           <option value="">Custom</option>
         </Select>
       </label>
-      <TextField
-        label="First day"
-        type="date"
-        required
-        value={range.from}
-        max={today}
-        onChange={(event) => event.target.value && choose({ from: event.target.value })}
-      />
-      <TextField
-        label="Last day"
-        type="date"
-        required
-        value={range.to}
-        onChange={(event) => event.target.value && choose({ to: event.target.value })}
-      />
-      {error && (
-        <p role="alert" className="text-sm text-danger sm:pb-2">
-          {error}
-        </p>
-      )}
+      <RangeFields range={range} error={error} latest={today} choose={choose} />
     </div>
   );
 }

@@ -3,13 +3,13 @@ import { getRouteApi, useNavigate } from "@tanstack/react-router";
 import { Download, Printer } from "lucide-react";
 
 import { queries } from "@/api/queries";
+import { RangeFields } from "@/components/range-fields";
 import { unitsOf } from "@/domain/money";
 import { originOf } from "@/domain/payments";
 import { type Range, addDays, dayOf, rangeError } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { csvOf, download, separatorIn } from "@/ui/csv";
-import { TextField } from "@/ui/field";
 import { Money } from "@/ui/format";
 import { useNow } from "@/ui/now";
 import { Card, Columns, Empty, PageHeader, QueryState, Table } from "@/ui/page";
@@ -38,37 +38,19 @@ export function CashUpPage() {
           </>
         }
       />
-      <Days range={range} error={error} />
+      <Days range={range} today={today} error={error} />
       {!error && <Report range={range} />}
     </>
   );
 }
 
-function Days({ range, error }: { range: Range; error?: string }) {
+function Days({ range, today, error }: { range: Range; today: string; error?: string }) {
   const navigate = useNavigate();
   const choose = (change: CashUpSearch) =>
     void navigate({ to: "/cash-up", search: { ...range, ...change }, replace: true });
   return (
     <div className="mb-4 flex flex-wrap items-end gap-3 print:hidden">
-      <TextField
-        label="First day"
-        type="date"
-        required
-        value={range.from}
-        onChange={(event) => event.target.value && choose({ from: event.target.value })}
-      />
-      <TextField
-        label="Last day"
-        type="date"
-        required
-        value={range.to}
-        onChange={(event) => event.target.value && choose({ to: event.target.value })}
-      />
-      {error && (
-        <p role="alert" className="text-sm text-danger sm:pb-2">
-          {error}
-        </p>
-      )}
+      <RangeFields range={range} error={error} latest={today} choose={choose} />
     </div>
   );
 }
