@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { american, as, client, heading, launch, until, userOf, visit } from "./world.mjs";
+import { accessibleInThemes, american, as, client, heading, launch, shoot, until, userOf, visit } from "./world.mjs";
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -98,7 +98,10 @@ describe("reservations", () => {
       await page.getByText("No reservations for this day").waitFor();
       await reserve(page, { Time: "19:00", Guests: "400", Name: "Everybody" }, false);
       await page.getByRole("dialog").getByText("Not enough seats are free at that time").waitFor();
+      const free = page.getByRole("dialog").getByRole("group", { name: "Free times" });
+      await free.getByText("No free times on this day for these guests.").waitFor();
       await page.getByRole("dialog").getByLabel("Guests").fill("3");
+      await free.getByRole("button", { name: "19:00", pressed: true }).waitFor();
       await page.getByRole("dialog").getByRole("button", { name: "Add" }).click();
       const line = lines(page).filter({ hasText: "Everybody" });
       await line.getByText("Pending").waitFor();
@@ -114,6 +117,58 @@ describe("reservations", () => {
       await line.getByText("They are ill").waitFor();
       await page.getByText("No seats are taken.").waitFor();
       await until("the focus is on the cancelled reservation", focused);
+    });
+  });
+
+  it("offer the free times closest to the wanted one", async (test) => {
+    const day = dayIn(40);
+    const admin = await client(userOf("ADMIN"));
+    const { seats, openingHours } = await admin("GET", "/settings");
+    test.after(() => admin("PATCH", "/settings", { openingHours: { DINE_IN: openingHours.DINE_IN ?? null } }));
+    const evening = [{ from: "18:00", to: "23:00" }];
+    const week = Object.fromEntries(["mon", "tue", "wed", "thu", "fri", "sat", "sun"].map((one) => [one, evening]));
+    await admin("PATCH", "/settings", { openingHours: { DINE_IN: week } });
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto(`/dashboard/reservations?day=${day}`);
+      await reserve(page, { Time: "19:00", "Duration in minutes": "60", Guests: String(seats), Name: "Everybody" });
+      await page.getByRole("button", { name: "Add reservation" }).first().click();
+      const dialog = page.getByRole("dialog");
+      await dialog.getByLabel("Duration in minutes").fill("60");
+      const free = dialog.getByRole("group", { name: "Free times" });
+      await free.getByText("19:00 is not a free time. The closest ones:").waitFor();
+      assert.deepEqual(await free.getByRole("button").allTextContents(), [
+        "18:00",
+        "20:00",
+        "20:15",
+        "20:30",
+        "20:45",
+        "21:00",
+        "21:15",
+        "21:30",
+      ]);
+      await accessibleInThemes(page, "reservation-free-times");
+      await free.getByRole("button", { name: "20:15" }).click();
+      assert.equal(await dialog.getByLabel("Time", { exact: true }).inputValue(), "20:15");
+      await shoot(page, "reservation-free-times");
+      await dialog.getByLabel("Name", { exact: true }).fill("Late guests");
+      await dialog.getByRole("button", { name: "Add" }).click();
+      await lines(page).filter({ hasText: "Late guests" }).getByText(american("20:15 – 21:15")).waitFor();
+    });
+  });
+
+  it("seat walk-ins with one tap, who can leave", async () => {
+    await as(browser, userOf("STAFF"), async (page) => {
+      await visit(page, "Reservations");
+      await page.getByRole("button", { name: "Walk-in, 3 guests" }).click();
+      await page.getByText("3 guests seated").first().waitFor();
+      const line = lines(page).filter({ hasText: "Walk-in" });
+      await line.getByText("Confirmed").waitFor();
+      await line.getByText("3 seats").waitFor();
+      await shoot(page, "reservation-walk-in");
+      await line.getByRole("button", { name: "Mark completed: Walk-in" }).click();
+      await line.getByText("Completed").waitFor();
+      await page.getByRole("button", { name: "Next day" }).click();
+      await page.getByRole("button", { name: "Walk-in, 3 guests" }).waitFor({ state: "detached" });
     });
   });
 

@@ -10,7 +10,7 @@ const messages: Record<string, string> = {
   INVALID_TRANSITION: conflict,
   REAUTHENTICATION_REQUIRED: "Comanda needs your password for this. Try again and enter it.",
   LAST_OWNER: "A store must have an owner, and this is its only one. Make another user an owner first.",
-  SLOT_FULL: "Not enough seats are free at that time. Choose another time or fewer guests.",
+  SLOT_FULL: "Not enough seats are free at that time. Choose a free time or fewer guests.",
   PRODUCT_UNAVAILABLE: "An item is not available in this quantity. Remove it or reduce its quantity.",
   OPTION_INVALID: "An item cannot be ordered with these options. Change the options of the marked item.",
   PRICE_NOT_SET: "An item has no price in this currency. Remove it, or set the price on the menu.",

@@ -181,6 +181,15 @@ export const queries = {
         queryFn: ({ signal }) => reservationsOf(day, signal),
         refetchInterval: 30_000,
       }),
+    /** The times of a day at which a party finds seats. */
+    slots: (query: QueryOf<"/reservations/slots">) =>
+      queryOptions({
+        queryKey: ["reservations", "slots", query],
+        queryFn: ({ signal }) => data(api.GET("/reservations/slots", { params: { query }, signal })),
+        placeholderData: keepPreviousData,
+        staleTime: 10_000,
+        refetchInterval: 30_000,
+      }),
     seats: (day: string) =>
       queryOptions({
         queryKey: ["reservations", "seats", day],

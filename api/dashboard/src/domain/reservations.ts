@@ -1,7 +1,7 @@
 import type { components } from "@comanda/client";
 
 import type { Tone } from "./tone";
-import { dayOf } from "./zone";
+import { dayOf, timeOf } from "./zone";
 
 export type Reservation = components["schemas"]["Reservation"];
 export type Status = Reservation["status"];
@@ -32,3 +32,14 @@ export const holdsGuest = ({ customer }: Pick<Reservation, "customer">) => !cust
 
 /** Returns the name of the guest. The API requires a name, so that only an erasure removes it. */
 export const guestOf = ({ customer }: Pick<Reservation, "customer">) => customer.name || "Erased guest";
+
+/** Returns the free times (HH:MM) that are closest to a time of the day, in order. A repeated hour counts once. */
+export function closestTimes(slots: readonly { startAt: string }[], time: string, timezone: string, count: number) {
+  const minutes = (clock: string) => Number(clock.slice(0, 2)) * 60 + Number(clock.slice(3));
+  const all = [...new Set(slots.map((slot) => timeOf(Date.parse(slot.startAt), timezone)))];
+  const distance = (clock: string) => Math.abs(minutes(clock) - minutes(time));
+  return all
+    .toSorted((a, b) => distance(a) - distance(b))
+    .slice(0, count)
+    .sort();
+}

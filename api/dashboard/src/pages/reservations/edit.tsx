@@ -66,6 +66,7 @@ export function EditDialog({ reservation, onClose, onChanged }: Props) {
           minutes: reservation.durationMinutes,
           tableLabel: reservation.tableLabel,
         }}
+        timezone={timezone}
         fieldError={fieldError}
       />
       <NotesField initial={reservation.notes} error={fieldError("notes")} />

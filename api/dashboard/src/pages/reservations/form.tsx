@@ -73,7 +73,7 @@ export function ReserveDialog({
       submitLabel="Add"
       className="sm:grid-cols-2"
     >
-      <BookingFields initial={{ day, time: "19:00", partySize: 2 }} fieldError={fieldError} />
+      <BookingFields initial={{ day, time: "19:00", partySize: 2 }} timezone={timezone} fieldError={fieldError} />
       {atLeast("MANAGER") && (
         <CustomerPicker
           className="sm:col-span-2"

@@ -30,6 +30,7 @@ import { EraseDialog } from "./erase";
 import { ReserveDialog } from "./form";
 import { Plan } from "./plan";
 import { Seats } from "./seats";
+import { WalkIns } from "./walk-in";
 
 const route = getRouteApi("/inside/reservations");
 
@@ -76,6 +77,7 @@ export function ReservationsPage() {
             Today
           </Button>
         )}
+        {day === today && <WalkIns />}
       </div>
       <QueryState query={reservations} className="mb-4" />
       {reservations.data?.length === 0 && (
@@ -175,13 +177,10 @@ function Line({ reservation: one, day, onEdit, onCancel, onErase }: LineProps) {
     if (document.activeElement === document.body || line.current?.contains(document.activeElement))
       line.current?.focus();
   });
-  const now = useNow(60_000);
   const clock = (at: string) =>
     new Intl.DateTimeFormat(locale, { timeStyle: "short", timeZone: one.timezone }).format(new Date(at));
   const { label, tone } = statuses[one.status];
   const { before, after } = extendsBeyond(one, day);
-  // A reservation can be completed or marked as a no-show only after its start.
-  const steps = one.allowedTransitions.filter((status) => status === "CONFIRMED" || Date.parse(one.startAt) <= now);
   return (
     <li
       ref={line}
@@ -220,7 +219,7 @@ function Line({ reservation: one, day, onEdit, onCancel, onErase }: LineProps) {
         )}
       </div>
       <div className="flex flex-wrap justify-end gap-2">
-        {steps
+        {one.allowedTransitions
           .filter((status) => status !== "CANCELLED")
           .map((status, i) => (
             <Button

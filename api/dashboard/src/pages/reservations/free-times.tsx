@@ -1,0 +1,64 @@
+import { useQuery } from "@tanstack/react-query";
+
+import * as limits from "@/api/limits";
+import { queries } from "@/api/queries";
+import { closestTimes } from "@/domain/reservations";
+import { Button } from "@/ui/button";
+import { Failure } from "@/ui/page";
+
+/** How many free times are offered. */
+const offered = 8;
+
+const within = ({ min, max }: { min?: number; max?: number }, value: number) =>
+  Number.isInteger(value) && value >= (min ?? 0) && value <= (max ?? Infinity);
+
+type Props = {
+  day: string;
+  time: string;
+  partySize: string;
+  minutes: string;
+  timezone: string;
+  onPick: (time: string) => void;
+};
+
+/** The free times of a day that are closest to a time. The party can come at another time, too. */
+export function FreeTimes({ day, time, partySize, minutes, timezone, onPick }: Props) {
+  const { partySize: guests, durationMinutes } = limits.CreateReservationRequest;
+  const asked = within(guests, Number(partySize)) && (minutes === "" || within(durationMinutes, Number(minutes)));
+  const slots = useQuery({
+    ...queries.reservations.slots({
+      date: day,
+      partySize: Number(partySize),
+      durationMinutes: minutes === "" ? undefined : Number(minutes),
+    }),
+    enabled: asked && day !== "" && time !== "",
+  });
+  if (slots.error) return <Failure error={slots.error} retry={() => void slots.refetch()} />;
+  if (!slots.data) return null;
+  const times = closestTimes(slots.data, time, timezone, offered);
+  return (
+    <div role="group" aria-label="Free times" className="grid gap-1.5 sm:col-span-2" aria-busy={slots.isFetching}>
+      <p className="text-xs text-muted-foreground" aria-live="polite">
+        {times.length === 0
+          ? "No free times on this day for these guests."
+          : times.includes(time)
+            ? "Free times:"
+            : `${time} is not a free time. The closest ones:`}
+      </p>
+      <div className="flex flex-wrap gap-2">
+        {times.map((one) => (
+          <Button
+            key={one}
+            size="small"
+            variant={one === time ? "primary" : "outline"}
+            aria-pressed={one === time}
+            className="tabular-nums"
+            onClick={() => onPick(one)}
+          >
+            {one}
+          </Button>
+        ))}
+      </div>
+    </div>
+  );
+}
