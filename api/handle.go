@@ -32,6 +32,7 @@ type call struct {
 	principal app.Principal     // zero on routes without an access token
 	refresh   refreshToken      // zero except on routes by refresh token
 	once      *persistence.Once // nil on routes that do not accept an Idempotency-Key
+	memory    memory            // of the body
 	places    *places           // of the work in progress; nil = not counted
 }
 
@@ -192,6 +193,7 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 
 // response returns the body of the response to a call; nil = none.
 func (s *Server) response(ctx context.Context, c *call) (any, error) {
+	defer c.memory.shrink(0)
 	defer func() { c.places.leave() }()
 	for _, step := range steps {
 		if err := step(s, ctx, c); err != nil {
@@ -252,25 +254,15 @@ func (s *Server) checkOrigin(_ context.Context, c *call) error {
 // bodyMustBeObject is the message about a body that is empty or another JSON value.
 const bodyMustBeObject = "the body must be a JSON object"
 
-// maxBody is the limit of a request body, in bytes.
-const maxBody = 1 << 20
-
 // readBody checks the size, the media type and the syntax of the body. The members are checked after the credential,
 // and the rows of an import are not even read before it. Only operations with members require a body.
-func (s *Server) readBody(_ context.Context, c *call) error {
+func (s *Server) readBody(ctx context.Context, c *call) error {
 	if c.route.Handler.rows {
 		return c.announceRows()
 	}
-	tooLarge := app.Errorf(app.CodePayloadTooLarge, "the body must have at most %d bytes", maxBody)
-	if c.request.ContentLength > maxBody {
-		return tooLarge
-	}
-	body, err := io.ReadAll(http.MaxBytesReader(c.exchange, c.request.Body, maxBody))
-	if _, over := errors.AsType[*http.MaxBytesError](err); over {
-		return tooLarge
-	}
+	body, err := s.readAll(ctx, c)
 	if err != nil {
-		return unreadable()
+		return err
 	}
 	if len(body) == 0 {
 		if c.route.Handler.body && !c.route.Handler.bodyless {
@@ -284,11 +276,6 @@ func (s *Server) readBody(_ context.Context, c *call) error {
 	}
 	c.body = body
 	return checkSyntax(body)
-}
-
-// unreadable returns the error of a body that breaks off.
-func unreadable() error {
-	return app.Errorf(app.CodeValidationFailed, "the request body could not be read; send the request again")
 }
 
 // checkSyntax returns an error unless body is exactly one JSON value in UTF-8. It builds no values, because it checks

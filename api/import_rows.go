@@ -61,7 +61,15 @@ func (s *Server) readRows(ctx context.Context, c *call) error {
 	if !c.route.Handler.rows {
 		return nil
 	}
-	rows := &rowReader{ctx: ctx, body: http.MaxBytesReader(c.exchange, c.request.Body, maxRowsBody)}
+	size := c.request.ContentLength
+	if size < 0 { // unknown
+		size = maxRowsBody
+	}
+	var err error
+	if c.memory, err = s.rows.take(string(c.principal.WebsiteID), size); err != nil {
+		return err
+	}
+	rows := &rowReader{ctx: ctx, body: c.bodyUntil(ctx, maxRowsBody)}
 	read := csvRows
 	if isText(c.request.Header, "application/json") {
 		read = jsonRows
@@ -73,7 +81,7 @@ func (s *Server) readRows(ctx context.Context, c *call) error {
 	case err != nil && ctx.Err() != nil:
 		return ctx.Err()
 	case errors.Is(err, errBroken):
-		return unreadable()
+		return broken(ctx, err)
 	}
 	c.body, c.rowFaults = body, rows.faults
 	return err
@@ -106,7 +114,7 @@ func (r *rowReader) Read(p []byte) (int, error) {
 	n, err := r.body.Read(p[:min(int64(len(p)), room)])
 	r.read += int64(n)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && err != io.EOF && !tooLarge {
-		err = errBroken
+		err = fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return n, err
 }

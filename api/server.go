@@ -76,6 +76,8 @@ type Server struct {
 	limiter   limiter
 	buckets   *buckets
 	work      *work
+	bodies    *bodies
+	rows      *bodies // of imports
 	providers map[app.Provider]*provider
 	tester    Tester
 	retrier   Retrier
@@ -124,6 +126,7 @@ func New(c Config) *Server {
 		db:    c.DB, tokens: newTokens(c),
 		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
 		passwords: newPasswords(c.Memory), limiter: newLimiter(c), buckets: newBuckets(c), work: newWork(c),
+		bodies: newBodies(maxBodies, maxOwnBodies), rows: newBodies(maxRowsAtAll, maxOwnRows),
 		adminOTP:  !c.OptionalOTP,
 		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,
 		watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),

@@ -104,6 +104,9 @@ func (s *Server) enterWork(ctx context.Context, c *call) error {
 	if website == "" { // a platform administrator, or the route needs no credential
 		return nil
 	}
+	if err := c.memory.assign(string(website)); err != nil {
+		return err
+	}
 	c.places = &places{work: s.work, website: website}
 	return c.places.begin(ctx, s.work.limits(c, website)...)
 }
