@@ -33,3 +33,12 @@ func TestImportFaultsTogether(t *testing.T) {
 		a.refused(app.CodeValidationFailed, strings.Split(c.paths, "|")...)
 	}
 }
+
+// A body of unknown length that is too large is reported as such, also within a row.
+func TestLargeImportOfUnknownLength(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	row := `{"sku":"A","description":"` + strings.Repeat("x", maxRowBytes-100) + `"},`
+	w.do("POST", "/products/import", w.tokens["MANAGER"], "["+strings.Repeat(row, maxRowsBody/len(row)+1)+"{}]",
+		func(r *http.Request) { r.ContentLength = -1 }).refused(app.CodePayloadTooLarge)
+}

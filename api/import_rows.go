@@ -92,6 +92,7 @@ type rowReader struct {
 	ctx         context.Context
 	body        io.Reader
 	read, limit int64
+	err         error        // of the latest read; decoders wrap it in errors of syntax
 	faults      []app.Detail // of rows that were read
 }
 
@@ -103,7 +104,8 @@ var (
 // next lets the next row be read, which begins at an offset. Decoders read ahead by up to ahead bytes.
 func (r *rowReader) next(offset, ahead int64) { r.limit = offset + maxRowBytes + ahead }
 
-func (r *rowReader) Read(p []byte) (int, error) {
+func (r *rowReader) Read(p []byte) (n int, err error) {
+	defer func() { r.err = err }()
 	if err := r.ctx.Err(); err != nil {
 		return 0, err
 	}
@@ -111,7 +113,7 @@ func (r *rowReader) Read(p []byte) (int, error) {
 	if room <= 0 {
 		return 0, errRowBytes
 	}
-	n, err := r.body.Read(p[:min(int64(len(p)), room)])
+	n, err = r.body.Read(p[:min(int64(len(p)), room)])
 	r.read += int64(n)
 	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && err != io.EOF && !tooLarge {
 		err = fmt.Errorf("%w: %w", errBroken, err)
@@ -129,6 +131,9 @@ func jsonRows(body *rowReader) ([]byte, error) {
 	fail := func(row int, err error) error {
 		if errors.Is(err, errRowBytes) {
 			return rowTooLarge(row)
+		}
+		if body.err != nil && body.err != io.EOF {
+			return body.err
 		}
 		if _, syntax := errors.AsType[*jsontext.SyntacticError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {
 			return notJSON(err)
