@@ -20,7 +20,7 @@ const (
 //
 //   - of operations that a page of another site can have sent, because their credential is a cookie,
 //   - of operations without a credential, which respond with tokens,
-//   - of POST, PATCH and DELETE, which respond once with secrets of webhooks, API keys and one-time passwords,
+//   - of POST, PUT, PATCH and DELETE, which respond once with secrets of webhooks, API keys and one-time passwords,
 //   - of streams, whose events must not wait for a compressor.
 //
 // GET requests have their credential in the Authorization header, which no other site can set, and show no secrets.

@@ -57,6 +57,9 @@ func (w *world) attempt(rt route, store, token string) *response {
 		w.exec("UPDATE customers SET password_hash = $1 WHERE kind = 'registered'", quickHash(w.T, "x"))
 	}
 	ids["customers"] = string(s.order.Customer.ID)
+	if rt.Path == "/customers/lookup" {
+		w.exec("UPDATE customers SET phone = '+4930123456' WHERE id = $1", s.order.Customer.ID)
+	}
 	if rt.Method+" "+rt.Path == "DELETE /customers/{id}" {
 		if store != "a customer's" { // others need the customer again
 			ids["customers"] = string(w.addGuest(s.id))
@@ -72,6 +75,7 @@ func (w *world) attempt(rt route, store, token string) *response {
 	if before, after, found := strings.Cut(path, "{attemptId}"); found {
 		path = before + string(w.attemptOf(s)) + after
 	}
+	path = strings.Replace(path, "{itemId}", string(s.order.Items[0].ID), 1)
 	if before, found := strings.CutSuffix(path, "{invitationId}"); found {
 		path = before + string(w.addOwnerInvitation(s.id))
 	}
@@ -104,6 +108,9 @@ func query(rt route) string {
 	}
 	if rt.Path == "/orders/{id}/changes" {
 		return "?since=1"
+	}
+	if rt.Path == "/customers/lookup" {
+		return "?phone=%2B4930123456"
 	}
 	if rt.Path == "/reservations/seats" {
 		return "?date=2026-03-14"
@@ -198,6 +205,8 @@ func (w *world) body(rt route) any {
 		return w.orderBody("own")
 	case "PATCH /orders/{id}":
 		return object{"note": "Ring"}
+	case "PUT /orders/{id}/items/{itemId}/done":
+		return object{"done": true}
 	case "POST /orders/{id}/printed":
 		return object{"version": 1}
 	case "PATCH /orders/{id}/status":
@@ -216,6 +225,8 @@ func (w *world) body(rt route) any {
 		return productBody()
 	case "POST /products/import":
 		return []any{object{"sku": "P1", "name": "Another name", "priceMinor": 1, "currency": "EUR"}}
+	case "POST /products/{id}/sold-out":
+		return object{"until": w.now.Add(time.Hour)}
 	case "POST /products/{id}/stock":
 		return object{"set": 5}
 	case "PATCH /products/{id}":

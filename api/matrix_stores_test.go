@@ -29,7 +29,8 @@ func TestOtherStores(t *testing.T) {
 			t.Errorf("%s: got no resource, want one for {id}", rt.Path)
 		}
 		with++
-		pattern := strings.NewReplacer("{attemptId}", attempt, "{replayId}", "rpl_0199f1c2").Replace(rt.Path)
+		pattern := strings.NewReplacer("{attemptId}", attempt, "{replayId}", "rpl_0199f1c2",
+			"{itemId}", "itm_0199f1c2").Replace(rt.Path)
 		unknown := w.do(rt.Method, strings.Replace(pattern, "{id}", "ord_0199f1c2", 1)+query(rt), w.tokens["OWNER"],
 			w.body(rt)).
 			refused(app.CodeNotFound).same()
@@ -92,6 +93,7 @@ func TestNamedStore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	taking := 0
+	w.exec("UPDATE customers SET phone = '+4930123456' WHERE id = $1", w.stores["own"].order.Customer.ID)
 	for _, rt := range routes() {
 		if rt.Handler.withStore == nil {
 			continue

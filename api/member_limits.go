@@ -83,6 +83,7 @@ var memberLimits = map[string]string{
 	"dayminutes":    between(0, 24*60),
 	"leadminutes":   between(0, 30*24*60),
 	"spans":         "max=24,each", // of a day
+	"staffrights":   fmt.Sprintf("max=%d,unique,dive,enum", len(app.StaffRights)),
 	"storeviews":    fmt.Sprintf("min=1,max=%d,each", app.MaxStoreViews),
 	"viewname":      "viewcode,max=50",
 

@@ -68,6 +68,7 @@ var generator = sync.OnceValue(func() openapi.Schemas {
 			"viewcode":         {Pattern: viewCodePattern},
 			"notblank":         {Pattern: `\S`},
 			"phone":            {Pattern: phonePattern},
+			"dialled":          {Pattern: dialledPattern},
 			"provider":         {Pattern: providerPattern},
 			"subscribable":     {Enum: "SubscribableEventType"},
 			"timezone":         {Pattern: timezonePattern},

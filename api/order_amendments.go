@@ -12,6 +12,7 @@ var (
 	updateOrder = handle("updateOrder", (*Server).amendOrder, app.CodeInvalidTransition, app.CodeInsufficientRole,
 		app.CodeProductUnavailable, app.CodeOptionInvalid, app.CodePriceNotSet, app.CodeAmountTooLarge,
 		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow)
+	tickOrderItem        = handle("tickOrderItem", (*Server).tickItem)
 	markOrderPrinted     = handle("markOrderPrinted", (*Server).markPrinted)
 	listOrderItemChanges = handle("listOrderItemChanges", (*Server).itemChanges)
 )
@@ -143,6 +144,17 @@ func (in amendOrderIn) amendment(c *call) app.OrderAmendment {
 
 func (s *Server) amendOrder(ctx context.Context, c *call, in amendOrderIn) (orderOut, error) {
 	order, err := s.db.AmendOrder(ctx, c.now, c.principal.StoreID, in.ID, in.amendment(c), c.once)
+	return orderFor(c.principal, order), err
+}
+
+type tickItemIn struct {
+	ID   app.OrderID     `path:"id"`
+	Item app.OrderItemID `path:"itemId"`
+	Done *bool           `json:"done" validate:"required"`
+}
+
+func (s *Server) tickItem(ctx context.Context, c *call, in tickItemIn) (orderOut, error) {
+	order, err := s.db.TickItem(ctx, c.now, c.principal.StoreID, in.ID, in.Item, *in.Done)
 	return orderFor(c.principal, order), err
 }
 

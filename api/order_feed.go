@@ -33,10 +33,11 @@ type orderFeed struct {
 
 // sentNotice is the latest version of an order that was sent to the streams.
 type sentNotice struct {
-	version  int64
-	status   app.OrderStatus
-	reminded bool // a reminder was sent
-	at       time.Time
+	version   int64
+	updatedAt app.Time
+	status    app.OrderStatus
+	reminded  bool // a reminder was sent
+	at        time.Time
 }
 
 func newOrderFeed(source orderSource, now func() time.Time, failed func(error)) *orderFeed {
@@ -82,8 +83,8 @@ func (f *orderFeed) findMissed(ctx context.Context) {
 }
 
 // changed sends a notice to the streams of its store, unless they have received this or a later version of the order. A
-// change of deliveries does not change the version: it is always sent, with the latest version. A reminder is sent
-// once, unless the order has changed since.
+// tick of an item does not change the version: it is sent if updatedAt is later. A change of deliveries is always sent,
+// with the latest version. A reminder is sent once, unless the order has changed since.
 func (f *orderFeed) changed(notice app.OrderNotice) {
 	f.withStore(notice.StoreID, func(s *storeReaders) {
 		sent, ok := f.sent[notice.ID]
@@ -94,10 +95,15 @@ func (f *orderFeed) changed(notice app.OrderNotice) {
 			if ok && (sent.reminded || sent.version > notice.Version) {
 				return
 			}
-		case ok && !notice.Deliveries && notice.Version <= sent.version:
+		case ok && !notice.Deliveries && !notice.UpdatedAt.After(sent.updatedAt.Time) && notice.Version <= sent.version:
 			return
+		case ok && !notice.Deliveries && notice.Version == sent.version:
+			notice.Items = true
 		}
-		f.sent[notice.ID] = sentNotice{notice.Version, notice.Status, sent.reminded || notice.Reminder, f.now()}
+		f.sent[notice.ID] = sentNotice{
+			notice.Version, notice.UpdatedAt.OrLater(sent.updatedAt), notice.Status, sent.reminded || notice.Reminder,
+			f.now(),
+		}
 		f.send(s, message{text: orderText(notice), size: 1})
 	})
 }
@@ -110,13 +116,15 @@ type orderEvent struct {
 	Version int64           `json:"version"`
 	// A delivery of one of the order's events has changed.
 	Deliveries bool `json:"deliveries,omitempty"`
+	// An item of the order was ticked, or is no longer. The version is the same.
+	Items bool `json:"items,omitempty"`
 	// The order was not accepted in time for a reminder.
 	Reminder bool `json:"reminder,omitempty"`
 }
 
 // orderText returns the text of a notice in a stream.
 func orderText(n app.OrderNotice) string {
-	data, err := encode(orderEvent{n.ID, n.Number, n.Status, n.Version, n.Deliveries, n.Reminder})
+	data, err := encode(orderEvent{n.ID, n.Number, n.Status, n.Version, n.Deliveries, n.Items, n.Reminder})
 	if err != nil {
 		return "" // texts that are not UTF-8, which PostgreSQL does not store
 	}

@@ -122,7 +122,7 @@ func (in importedProductIn) apply(c *call, p *app.Product, exists bool) []app.De
 		faults = append(faults, pricedTwice("prices", p.Currency))
 	}
 	if !sameTime(soldOut, p.SoldOutUntil) {
-		faults = append(faults, faultsOf(checkSoldOut(c.now, p.SoldOutUntil))...)
+		faults = append(faults, faultsOf(checkSoldOut(c.now, soldOutMember, p.SoldOutUntil))...)
 	}
 	return faults
 }

@@ -7,7 +7,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-var changeStock = handle("changeStock", (*Server).changeStock, app.CodeConflict)
+// Operations of the stock and of sold-out times.
+var (
+	changeStock = handle("changeStock", (*Server).changeStock, app.CodeConflict)
+	sellOut     = handle("setSoldOut", (*Server).sellOut)
+)
 
 type changeStockIn struct {
 	ID      app.ProductID   `path:"id"`
@@ -30,18 +34,46 @@ func (s *Server) changeStock(ctx context.Context, c *call, in changeStockIn) (ap
 	return s.db.ChangeStock(ctx, c.now, c.principal.StoreID, in.ID, in.IfMatch.version(), change, c.once)
 }
 
-// maxSoldOut is the longest time for which a product can be sold out.
-const maxSoldOut = 366 * 24 * time.Hour
+type sellOutIn struct {
+	ID      app.ProductID      `path:"id"`
+	IfMatch etag               `header:"If-Match"`
+	Until   nullable[app.Time] `json:"until"`
+}
 
-// checkSoldOut returns VALIDATION_FAILED unless a new soldOutUntil is nil or within maxSoldOut.
-func checkSoldOut(now time.Time, until *app.Time) error {
+func (in sellOutIn) check() []app.Detail {
+	if in.Until == nil {
+		return []app.Detail{{Path: "until", Message: "is required; null makes the product orderable"}}
+	}
+	return nil
+}
+
+// sellOut returns the product with its own texts and price, as changeProduct does.
+func (s *Server) sellOut(ctx context.Context, c *call, in sellOutIn) (app.Product, error) {
+	apply := func(p *app.Product) error {
+		if sameTime(p.SoldOutUntil, *in.Until) {
+			return nil
+		}
+		p.SoldOutUntil = *in.Until
+		return checkSoldOut(c.now, "until", p.SoldOutUntil)
+	}
+	return s.db.ChangeProduct(ctx, c.now, c.principal.StoreID, c.actor(), in.ID, in.IfMatch.version(), apply)
+}
+
+const (
+	soldOutMember = "soldOutUntil"
+
+	maxSoldOut = 366 * 24 * time.Hour // the longest time for which a product can be sold out
+)
+
+// checkSoldOut returns VALIDATION_FAILED for a member unless its new soldOutUntil is nil or within maxSoldOut.
+func checkSoldOut(now time.Time, member string, until *app.Time) error {
 	switch {
 	case until == nil:
 		return nil
 	case !until.After(now):
-		return app.Invalid("soldOutUntil", "must be in the future; null makes the product orderable")
+		return app.Invalid(member, "must be in the future; null makes the product orderable")
 	case until.After(now.Add(maxSoldOut)):
-		return app.Invalid("soldOutUntil", "must be at most 366 days ahead")
+		return app.Invalid(member, "must be at most 366 days ahead")
 	}
 	return nil
 }

@@ -185,7 +185,7 @@ func (in createProductIn) product() app.Product {
 
 // createProduct returns the product with its own texts and price, as changeProduct does.
 func (s *Server) createProduct(ctx context.Context, c *call, in createProductIn) (app.Product, error) {
-	if err := checkSoldOut(c.now, in.SoldOutUntil); err != nil {
+	if err := checkSoldOut(c.now, soldOutMember, in.SoldOutUntil); err != nil {
 		return app.Product{}, err
 	}
 	return s.db.CreateProduct(ctx, c.now, c.principal.StoreID, in.product(), c.once)
@@ -279,7 +279,7 @@ func (s *Server) changeProduct(ctx context.Context, c *call, in changeProductIn)
 		if err := in.apply(p); err != nil || in.SoldOutUntil == nil || sameTime(before, p.SoldOutUntil) {
 			return err
 		}
-		return checkSoldOut(c.now, p.SoldOutUntil)
+		return checkSoldOut(c.now, soldOutMember, p.SoldOutUntil)
 	}
 	return s.db.ChangeProduct(ctx, c.now, c.principal.StoreID, c.actor(), in.ID, in.IfMatch.version(), apply)
 }

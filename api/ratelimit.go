@@ -47,6 +47,8 @@ const (
 	perWebsite owner = "website"
 	perSelf    owner = "customer" // who changes the own data; users and API keys are not limited
 	perNetwork owner = "store and network"
+
+	perCredential owner = "credential" // of a user, an API key or a customer
 )
 
 // registrations limits the accounts that one network opens in a store.
@@ -72,6 +74,8 @@ var (
 	perRegistration = limit{address: true, account: []string{"storeId", "email"}, quotas: registrations}
 	perIDToken      = limit{address: true, account: []string{"storeId", "token"}, quotas: registrations}
 
+	// Phone numbers can be guessed.
+	perLookup    = limit{quotas: []quota{{name: "lookups", per: perCredential, most: 60, window: time.Minute}}}
 	perOwnChange = limit{quotas: []quota{{name: "changes", per: perSelf, most: 30, window: time.Hour}}}
 	// A mail goes to an address of the customer's choice.
 	perNewEmail = limit{session: true, quotas: []quota{
@@ -225,6 +229,8 @@ func (s *Server) limitQuotas(ctx context.Context, c *call, store app.StoreID) er
 		perWebhook: c.id(), perStore: string(store), perWebsite: string(c.principal.WebsiteID),
 		perSelf:    string(c.principal.CustomerID),
 		perNetwork: string(store) + " " + neighborhood(c.exchange.client),
+
+		perCredential: c.principal.Credential(),
 	}
 	var budgets []identity.Budget
 	for _, q := range c.route.Limit.quotas {

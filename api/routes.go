@@ -49,7 +49,8 @@ func (rt *route) guarded() bool {
 
 // routes returns all operations of the API.
 func routes() []route {
-	const get, post, patch, del = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodDelete
+	const get, post, patch, put = http.MethodGet, http.MethodPost, http.MethodPatch, http.MethodPut
+	const del = http.MethodDelete
 	tenant, customer := []app.Realm{app.RealmTenant}, []app.Realm{app.RealmCustomer}
 	platform := []app.Realm{app.RealmPlatform}
 	users := []app.Realm{app.RealmTenant, app.RealmPlatform}
@@ -242,6 +243,8 @@ func routes() []route {
 		{Method: patch, Path: "/orders/{id}", Realms: tenant, Permission: app.WriteOrders, Idempotent: true,
 			Status:  200,
 			Handler: updateOrder},
+		{Method: put, Path: "/orders/{id}/items/{itemId}/done", Realms: tenant, Permission: app.WriteOrders,
+			Status: 200, Handler: tickOrderItem},
 		{Method: post, Path: "/orders/{id}/printed", Realms: tenant, Permission: app.WriteOrders, Status: 200,
 			Handler: markOrderPrinted},
 		{Method: get, Path: "/orders/{id}/changes", Realms: tenant, Permission: app.WatchOrders, Status: 200,
@@ -278,6 +281,8 @@ func routes() []route {
 			Handler: updateProduct},
 		{Method: post, Path: "/products/{id}/stock", Realms: tenant, Permission: app.WriteProducts, Idempotent: true,
 			Status: 200, Handler: changeStock},
+		{Method: post, Path: "/products/{id}/sold-out", Realms: tenant, Permission: app.SellOut, Status: 200,
+			Handler: sellOut},
 		{Method: del, Path: "/products/{id}", Realms: tenant, Permission: app.DeleteProducts, Status: 204,
 			Handler: deleteProduct},
 
@@ -326,6 +331,8 @@ func routes() []route {
 
 		{Method: get, Path: "/customers", Realms: tenantOrCustomer, Permission: app.ViewCustomers, Status: 200,
 			Handler: listCustomers},
+		{Method: get, Path: "/customers/lookup", Realms: tenant, Permission: app.FindCustomers, Limit: perLookup,
+			Status: 200, Handler: findCustomer},
 		{Method: get, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.ViewCustomers, Status: 200,
 			Handler: getCustomer},
 		{Method: patch, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.WriteCustomers,

@@ -20,7 +20,7 @@ func TestSettings(t *testing.T) {
 		Timezone: "Europe/Berlin", TaxRatePPM: 70_000, TaxIncluded: true, TaxDeliveryFee: true,
 		DeliveryFees: map[app.Currency]int64{"EUR": 250, "USD": 300},
 		Seats:        50, ReservationMinutes: 120, BookingMaxDays: 90, Version: 1,
-		LowerTotals:  app.StaffLowerTotals,
+		LowerTotals: app.StaffLowerTotals, StaffMay: []app.StaffRight{},
 		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{}, OrderMaxDays: 14,
 		PrepMinutes: map[app.FulfillmentType]int{"DELIVERY": 20, "PICKUP": 20, "DINE_IN": 20},
 	}
@@ -47,6 +47,7 @@ func TestSettings(t *testing.T) {
 	}, ifMatch(1)).ok(200, &changed)
 	want = app.Settings{
 		Timezone: "Asia/Kathmandu", BusinessDayCutoffHour: 4, LowerTotals: app.StaffLowerTotals,
+		StaffMay:           []app.StaffRight{},
 		DeliveryFees:       map[app.Currency]int64{"EUR": 250, "JPY": 0},
 		ReservationMinutes: 15, BookingLeadMinutes: 60, BookingMaxDays: 1, Version: 2,
 		OpeningHours: want.OpeningHours, Closures: want.Closures, OrderMaxDays: 14, PrepMinutes: want.PrepMinutes,

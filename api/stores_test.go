@@ -38,7 +38,7 @@ func TestStore(t *testing.T) {
 		Hours: map[app.FulfillmentType]app.OpenState{
 			"DELIVERY": {OpenNow: true}, "PICKUP": {OpenNow: true}, "DINE_IN": {OpenNow: true},
 		},
-		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{},
+		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{}, StaffMay: []app.StaffRight{},
 	}
 	got := get(w.tokens["STAFF"])
 	if len(got.StoreViews) != 2 || got.StoreViews[0] != own.view || got.StoreViews[1].Code != "en_us" {
@@ -88,7 +88,7 @@ func TestAddStore(t *testing.T) {
 			app.FulfillmentDelivery: {OpenNow: true}, app.FulfillmentPickup: {OpenNow: true},
 			app.FulfillmentDineIn: {OpenNow: true},
 		},
-		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{},
+		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{}, StaffMay: []app.StaffRight{},
 	}
 	for i := range added.StoreViews {
 		want.StoreViews[i].ID = added.StoreViews[i].ID

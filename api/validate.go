@@ -69,6 +69,7 @@ var enums = map[reflect.Type][]string{
 	reflect.TypeFor[app.ItemAction]():      texts(app.ItemActions[:]),
 	reflect.TypeFor[app.OrderChangeType](): texts(app.OrderChangeTypes[:]),
 	reflect.TypeFor[app.LowerTotals]():     texts([]app.LowerTotals{app.StaffLowerTotals, app.ManagerLowersTotal}),
+	reflect.TypeFor[app.StaffRight]():      texts(app.StaffRights[:]),
 	reflect.TypeFor[app.ImportAction]():    texts(app.ImportActions[:]),
 	reflect.TypeFor[app.RefundType]():      texts([]app.RefundType{app.RefundFull, app.RefundPartial}),
 }
@@ -87,7 +88,13 @@ func texts[T ~string](values []T) []string {
 // phonePattern matches E.164 with the leading +.
 const phonePattern = `^\+[1-9][0-9]{6,14}$`
 
-var phone = regexp.MustCompile(phonePattern)
+// dialledPattern matches a phone number as people write it.
+const dialledPattern = `^\+?[0-9(][0-9 ()/.-]*$`
+
+var (
+	phone   = regexp.MustCompile(phonePattern)
+	dialled = regexp.MustCompile(dialledPattern)
+)
 
 // providerPattern matches the name of a payment provider, last4Pattern the last digits of a card number.
 const (
@@ -143,6 +150,7 @@ var (
 //	listed        the type of an event in a list
 //	id            has the form of an id
 //	phone         E.164
+//	dialled       E.164, or a phone number as it is dialled in the store's country
 //	currency      an ISO 4217 code
 //	viewcode      a store view's code
 //	locale        a BCP 47 tag of language, script and region, in their usual case
@@ -182,8 +190,9 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 		"listed": func(text, _ string, _ reflect.Type) bool {
 			return slices.Contains(app.EventTypes[:], app.EventType(text))
 		},
-		"id":    func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
-		"phone": func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
+		"id":      func(text, _ string, _ reflect.Type) bool { return app.IsID(text) },
+		"phone":   func(text, _ string, _ reflect.Type) bool { return phone.MatchString(text) },
+		"dialled": func(text, _ string, _ reflect.Type) bool { return dialled.MatchString(text) },
 		"currency": func(text, _ string, _ reflect.Type) bool {
 			_, ok := app.Currency(text).Exponent()
 			return ok
@@ -229,6 +238,7 @@ var messages = map[string]string{
 	"listed":           "must be one of " + strings.Join(texts(app.EventTypes[:]), ", "),
 	"id":               "is not an id",
 	"phone":            "must be a phone number in international format with a leading +",
+	"dialled":          "must be a phone number; encode a leading + as %2B",
 	"email":            "must be an email address",
 	"currency":         "must be an ISO 4217 currency code (three upper-case letters)",
 	"locale":           "must be a BCP 47 tag of language, script and region: de, de-DE, zh-Hant-TW",

@@ -50,6 +50,22 @@ type CustomerUpdated struct {
 	UpdatedFields []string `json:"updatedFields"` // names of the changed members; "addresses" if an address changed
 }
 
+// FoundCustomer is the result of a lookup by phone number, for a new order.
+type FoundCustomer struct {
+	ID          CustomerID       `json:"id"`
+	Name        string           `json:"name"`
+	Phone       string           `json:"phone"`
+	LastAddress *DeliveryAddress `json:"lastAddress,omitempty"` // of the newest delivery
+	LastOrder   *FoundOrder      `json:"lastOrder,omitempty"`
+}
+
+// FoundOrder is the newest order of a FoundCustomer.
+type FoundOrder struct {
+	ID     OrderID     `json:"id"`
+	Number string      `json:"orderId"`
+	Items  []OrderItem `json:"items"`
+}
+
 // CustomerFilter narrows a list of customers. A zero value does not narrow it.
 type CustomerFilter struct {
 	Kind         CustomerKind

@@ -2,7 +2,6 @@ package app
 
 import (
 	"maps"
-	"reflect"
 	"slices"
 )
 
@@ -113,7 +112,7 @@ type ItemChange struct {
 }
 
 // ItemChanges returns the changes between two lists of items, never nil: those of the first list in its order, then the
-// added ones.
+// added ones. A tick of the kitchen is no change.
 func ItemChanges(before, after []OrderItem) []ItemChange {
 	changes := []ItemChange{}
 	for _, old := range before {
@@ -121,7 +120,7 @@ func ItemChanges(before, after []OrderItem) []ItemChange {
 		switch {
 		case at < 0:
 			changes = append(changes, ItemChange{ItemID: old.ID, Action: ItemRemoved, Before: &old})
-		case !reflect.DeepEqual(old, after[at]):
+		case !old.Same(after[at]):
 			changes = append(changes, ItemChange{ItemID: old.ID, Action: ItemChanged, Before: &old, After: &after[at]})
 		}
 	}

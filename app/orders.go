@@ -1,5 +1,7 @@
 package app
 
+import "reflect"
+
 // OrderStatus is the status of an order.
 type OrderStatus string
 
@@ -95,6 +97,13 @@ type OrderCustomer struct {
 type OrderItem struct {
 	ID OrderItemID `json:"id"`
 	QuotedItem
+	DoneAt *Time `json:"doneAt"` // when the kitchen ticked it; null = not done
+}
+
+// Same reports whether two lines are the same, apart from the kitchen's tick.
+func (i OrderItem) Same(other OrderItem) bool {
+	i.DoneAt, other.DoneAt = nil, nil
+	return reflect.DeepEqual(i, other)
 }
 
 // QuotedItem is one line of an order that is not placed.

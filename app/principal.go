@@ -38,6 +38,17 @@ func (r Role) AtLeast(other Role) bool {
 	return have >= 0 && need >= 0 && have <= need
 }
 
+// StaffRight is an operation that a store can grant to STAFF, whose role alone does not allow it.
+type StaffRight string
+
+const (
+	StaffSellsOut       StaffRight = "SELL_OUT"
+	StaffFindsCustomers StaffRight = "FIND_CUSTOMERS"
+)
+
+// StaffRights lists the rights.
+var StaffRights = [...]StaffRight{StaffSellsOut, StaffFindsCustomers}
+
 // Scope is a permission that can be granted to an API key.
 type Scope string
 
@@ -109,16 +120,19 @@ const (
 	WriteCustomers     Permission = "Update customers"
 	EraseCustomers     Permission = "Export and erase customers"
 	EraseReservations  Permission = "Erase reservations"
+	SellOut            Permission = "Sell out products" // POST /products/{id}/sold-out
+	FindCustomers      Permission = "Find customers"    // GET /customers/lookup
 	WriteAddresses     Permission = "Keep one's own addresses"
 )
 
 // Grant lists the principals that have a permission. The zero value grants it to nobody.
 type Grant struct {
-	Role     Role  // lowest tenant role with the permission; "" = no role
-	Scope    Scope // scope that gives an API key the permission; "" = no scope
-	AnyKey   bool  // every API key has the permission
-	Own      bool  // customers have the permission for their own rows
-	Platform bool  // platform administrators have the permission
+	Role     Role       // lowest tenant role with the permission; "" = no role
+	Staff    StaffRight // with which STAFF has the permission too; "" = none
+	Scope    Scope      // scope that gives an API key the permission; "" = no scope
+	AnyKey   bool       // every API key has the permission
+	Own      bool       // customers have the permission for their own rows
+	Platform bool       // platform administrators have the permission
 }
 
 // Permissions maps each permission to its grant. The first group is the required table of permissions; the second group
@@ -163,6 +177,8 @@ var Permissions = map[Permission]Grant{
 	EraseCustomers:     {Role: RoleAdmin, Own: true},
 	EraseReservations:  {Role: RoleAdmin},
 	WriteAddresses:     {Own: true},
+	SellOut:            {Role: RoleManager, Staff: StaffSellsOut, Scope: ScopeWriteProducts},
+	FindCustomers:      {Role: RoleManager, Staff: StaffFindsCustomers, Scope: ScopeReadCustomers},
 }
 
 // Principal is the authenticated caller of a request. Fields that do not apply to its realm are empty.
@@ -176,6 +192,7 @@ type Principal struct {
 	OTP        bool      // the user has one-time passwords switched on
 	RequireOTP bool      // the store requires one-time passwords of its members
 	Sandbox    bool      // the store is a sandbox
+	StaffMay   []StaffRight
 	APIKeyID   APIKeyID
 	StoreID    StoreID
 	WebsiteID  WebsiteID
@@ -197,10 +214,15 @@ func (p Principal) Can(permission Permission) error {
 	grant := Permissions[permission]
 	switch p.Realm {
 	case RealmTenant:
-		if !p.Role.AtLeast(grant.Role) {
-			return Errorf(CodeInsufficientRole, "the role %s does not allow this operation", p.Role)
+		switch {
+		case p.Role.AtLeast(grant.Role), p.Role == RoleStaff && slices.Contains(p.StaffMay, grant.Staff):
+			return nil
+		case p.Role == RoleStaff && grant.Staff != "":
+			return Errorf(CodeInsufficientRole,
+				"the role STAFF does not allow this operation; an ADMIN can grant it with %s in the setting staffMay",
+				grant.Staff)
 		}
-		return nil
+		return Errorf(CodeInsufficientRole, "the role %s does not allow this operation", p.Role)
 	case RealmAPIKey:
 		allows := func(s Scope) bool { return grant.Scope != "" && s.Implies(grant.Scope) }
 		if !grant.AnyKey && !slices.ContainsFunc(p.Scopes, allows) {

@@ -12,7 +12,8 @@ import (
 // documentedGrant is a row of the table of permissions in docs/behaviour.md.
 type documentedGrant struct {
 	role     app.Role
-	scope    app.Scope // or "any"
+	staff    app.StaffRight // with which STAFF has the permission too
+	scope    app.Scope      // or "any"
 	customer bool
 	platform bool
 }
@@ -36,8 +37,9 @@ func documentedGrants(t *testing.T) map[app.Permission]documentedGrant {
 		for i := range cells {
 			cells[i] = strings.Trim(cells[i], " `")
 		}
+		role, staff, _ := strings.Cut(cells[2], ", STAFF with `")
 		grants[app.Permission(cells[1])] = documentedGrant{
-			app.Role(cells[2]), app.Scope(cells[3]), cells[4] == "own", cells[5] == "yes",
+			app.Role(role), app.StaffRight(staff), app.Scope(cells[3]), cells[4] == "own", cells[5] == "yes",
 		}
 	}
 	return grants
@@ -58,6 +60,12 @@ func TestPermissions(t *testing.T) {
 			}
 			if got := app.CodeOf(app.Principal{Realm: app.RealmTenant, Role: role}.Can(permission)); got != want {
 				t.Errorf("%s as %s: %q, want %q", permission, role, got, want)
+			}
+		}
+		for _, right := range app.StaffRights {
+			staff := app.Principal{Realm: app.RealmTenant, Role: app.RoleStaff, StaffMay: []app.StaffRight{right}}
+			if got, want := staff.Can(permission) == nil, row.role == app.RoleStaff || row.staff == right; got != want {
+				t.Errorf("%s as STAFF with %s: permitted %t, want %t", permission, right, got, want)
 			}
 		}
 		for _, scope := range app.Scopes {
@@ -86,7 +94,8 @@ func TestPermissions(t *testing.T) {
 		}
 		for name, principal := range map[string]app.Principal{
 			"no realm": {}, "no role": {Realm: app.RealmTenant},
-			"unknown role": {Realm: app.RealmTenant, Role: "CHEF"}, "no scopes": {Realm: app.RealmAPIKey},
+			"no role with rights": {Realm: app.RealmTenant, StaffMay: app.StaffRights[:]},
+			"unknown role":        {Realm: app.RealmTenant, Role: "CHEF"}, "no scopes": {Realm: app.RealmAPIKey},
 			"unknown scopes": {Realm: app.RealmAPIKey, Scopes: []app.Scope{"", "write:", "read:", "*"}},
 		} {
 			want := row.scope == "any" && principal.Realm == app.RealmAPIKey

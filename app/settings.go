@@ -3,6 +3,7 @@ package app
 import (
 	"encoding/json"
 	"reflect"
+	"slices"
 )
 
 // Settings is the configuration of a store (docs/behaviour.md#settings). A change does not affect dates and prices that
@@ -29,6 +30,7 @@ type Settings struct {
 	Acceptance       Acceptance              `json:"acceptance"`
 	RequireOTP       bool                    `json:"requireOtp"` // members need one-time passwords
 	LowerTotals      LowerTotals             `json:"lowerTotals"`
+	StaffMay         []StaffRight            `json:"staffMay"` // in the order of [StaffRights]
 	Version          int64                   `json:"version"`
 }
 
@@ -46,6 +48,17 @@ const (
 	StaffLowerTotals   LowerTotals = "STAFF"
 	ManagerLowersTotal LowerTotals = "MANAGER"
 )
+
+// Granted returns the rights in the order of [StaffRights], never nil.
+func Granted(rights []StaffRight) []StaffRight {
+	granted := []StaffRight{}
+	for _, right := range StaffRights {
+		if slices.Contains(rights, right) {
+			granted = append(granted, right)
+		}
+	}
+	return granted
+}
 
 // SettingsChange is the change of one setting.
 type SettingsChange struct {
@@ -93,6 +106,9 @@ func membersOf(s Settings) map[string]any {
 	}
 	if s.Closures == nil {
 		s.Closures = []Closure{}
+	}
+	if s.StaffMay == nil {
+		s.StaffMay = []StaffRight{}
 	}
 	encoded, err := json.Marshal(s)
 	members := map[string]any{}

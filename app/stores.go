@@ -51,6 +51,8 @@ type Store struct {
 	Role          Role        `json:"role,omitempty"`  // of the user; absent for API keys
 	Scopes        []Scope     `json:"scopes,omitzero"` // of the API key; absent for users
 
+	StaffMay []StaffRight `json:"staffMay"` // as in the settings
+
 	BusinessDayCutoffHour int `json:"businessDayCutoffHour"` // local hour at which a business day begins
 
 	OpenNow             bool  `json:"openNow"`             // for at least one fulfillment type

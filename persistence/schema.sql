@@ -295,7 +295,7 @@ CREATE UNIQUE INDEX customers_by_email ON customers (store_id, kind, lower(email
 CREATE UNIQUE INDEX customers_by_external_id ON customers (store_id, external_id) WHERE (external_id <> ''::text);
 CREATE INDEX customers_by_kind ON customers (store_id, kind, created_at, id);
 CREATE INDEX customers_by_name ON customers (store_id, search_name);
-CREATE INDEX customers_by_phone ON customers (store_id, search_phone);
+CREATE INDEX customers_by_phone ON customers (store_id, search_phone, created_at, id);
 CREATE INDEX customers_by_search_email ON customers (store_id, search_email);
 CREATE INDEX customers_by_surname ON customers (store_id, search_surname);
 CREATE INDEX customers_by_update ON customers (store_id, updated_at);
@@ -642,6 +642,7 @@ CREATE TABLE order_items (
     tax_rate_ppm bigint NOT NULL,
     stock_taken bigint NOT NULL DEFAULT 0,
     business_date date NOT NULL,
+    done_at timestamp with time zone,
     CONSTRAINT order_items_pkey PRIMARY KEY (order_id, id),
     CONSTRAINT order_items_order_id_fkey FOREIGN KEY (order_id) REFERENCES orders(id),
     CONSTRAINT order_items_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
@@ -1196,6 +1197,7 @@ CREATE TABLE stores (
     remind_after_minutes integer NOT NULL DEFAULT 0,
     cancel_after_minutes integer NOT NULL DEFAULT 0,
     lower_totals text NOT NULL DEFAULT 'STAFF'::text,
+    staff_may text[] NOT NULL DEFAULT '{}'::text[],
     seats integer NOT NULL DEFAULT 50,
     reservation_minutes integer NOT NULL DEFAULT 120,
     booking_lead_minutes integer NOT NULL DEFAULT 0,
@@ -1222,6 +1224,7 @@ CREATE TABLE stores (
         1440))),
     CONSTRAINT stores_reservation_minutes_check CHECK (((reservation_minutes >= 15) AND (reservation_minutes <= 1440))),
     CONSTRAINT stores_seats_check CHECK (((seats >= 0) AND (seats <= 100000))),
+    CONSTRAINT stores_staff_may_check CHECK ((staff_may <@ ARRAY['SELL_OUT'::text, 'FIND_CUSTOMERS'::text])),
     CONSTRAINT stores_tax_rate_ppm_check CHECK (((tax_rate_ppm >= 0) AND (tax_rate_ppm <= 1000000)))
 );
 CREATE INDEX stores_by_website ON stores (website_id);

@@ -17,6 +17,9 @@ func Callers(grant app.Grant) string {
 	case grant.Role != "":
 		who = append(who, "members with the role "+string(grant.Role)+" or higher")
 	}
+	if grant.Staff != "" {
+		who = append(who, "the role STAFF if the setting staffMay has "+string(grant.Staff))
+	}
 	if grant.Scope != "" {
 		who = append(who, "API keys with the scope "+string(grant.Scope))
 	}

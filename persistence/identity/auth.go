@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/pg"
@@ -245,7 +246,7 @@ func (db *DB) Authenticate(
 	err := db.lookups.System().DB.QueryRowContext(ctx, `SELECT s.created_at, s.proven_at, u.otp_enabled_at IS NOT NULL,
 			coalesce(m.role, ''), coalesce(st.website_id, ''),
 			w.suspended_at IS NOT NULL, coalesce(live.require_otp, st.require_otp, false),
-			st.sandbox_of IS NOT NULL,
+			st.sandbox_of IS NOT NULL, coalesce(st.staff_may, '{}'),
 			coalesce(v.id, ''), coalesce(v.code, ''), coalesce(v.locale, ''), coalesce(v.currency, ''),
 			coalesce(v.is_default, false)
 		FROM sessions s
@@ -259,7 +260,8 @@ func (db *DB) Authenticate(
 		WHERE s.id = $1 AND s.user_id = $2 AND s.ended_at IS NULL
 			AND CASE WHEN $3 = '' THEN u.platform_role IS NOT NULL ELSE m.role IS NOT NULL END`, session, user, store).
 		Scan(&p.LoggedInAt, &p.ProvenAt, &p.OTP, &p.Role, &p.WebsiteID, &suspended, &p.RequireOTP, &p.Sandbox,
-			&p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency, &p.View.IsDefault)
+			pgdialect.Array(&p.StaffMay), &p.View.ID, &p.View.Code, &p.View.Locale, &p.View.Currency,
+			&p.View.IsDefault)
 	return authenticated(p, suspended, err)
 }
 

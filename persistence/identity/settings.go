@@ -33,6 +33,7 @@ type settingsRow struct {
 	CancelAfterMinutes    int
 	RequireOTP            bool `bun:"require_otp"`
 	LowerTotals           app.LowerTotals
+	StaffMay              []app.StaffRight `bun:",array"`
 	SettingsVersion       int64
 }
 
@@ -46,7 +47,7 @@ func (r settingsRow) settings() app.Settings {
 		Acceptance: app.Acceptance{
 			RemindAfterMinutes: r.RemindAfterMinutes, CancelAfterMinutes: r.CancelAfterMinutes,
 		},
-		RequireOTP: r.RequireOTP, LowerTotals: r.LowerTotals, Version: r.SettingsVersion,
+		RequireOTP: r.RequireOTP, LowerTotals: r.LowerTotals, StaffMay: r.StaffMay, Version: r.SettingsVersion,
 	}
 }
 
@@ -58,7 +59,7 @@ func rowOfSettings(s app.Settings) settingsRow {
 		BookingMaxDays: s.BookingMaxDays, OpeningHours: s.OpeningHours, Closures: s.Closures,
 		PrepMinutes: s.PrepMinutes, OrderLeadMinutes: s.OrderLeadMinutes, OrderMaxDays: s.OrderMaxDays,
 		RemindAfterMinutes: s.Acceptance.RemindAfterMinutes, CancelAfterMinutes: s.Acceptance.CancelAfterMinutes,
-		RequireOTP: s.RequireOTP, LowerTotals: s.LowerTotals, SettingsVersion: s.Version,
+		RequireOTP: s.RequireOTP, LowerTotals: s.LowerTotals, StaffMay: s.StaffMay, SettingsVersion: s.Version,
 	}
 }
 

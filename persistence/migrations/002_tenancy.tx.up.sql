@@ -51,6 +51,8 @@ CREATE TABLE stores (
     remind_after_minutes     integer NOT NULL DEFAULT 0 CHECK (remind_after_minutes BETWEEN 0 AND 1440),
     cancel_after_minutes     integer NOT NULL DEFAULT 0 CHECK (cancel_after_minutes BETWEEN 0 AND 1440),
     lower_totals             text NOT NULL DEFAULT 'STAFF' CHECK (lower_totals IN ('STAFF', 'MANAGER')), -- least role
+    staff_may                text[] NOT NULL DEFAULT '{}' -- rights beyond those of the role STAFF
+        CHECK (staff_may <@ ARRAY['SELL_OUT', 'FIND_CUSTOMERS']),
     seats                    integer NOT NULL DEFAULT 50 CHECK (seats BETWEEN 0 AND 100000),
     reservation_minutes      integer NOT NULL DEFAULT 120 CHECK (reservation_minutes BETWEEN 15 AND 1440),
     booking_lead_minutes     integer NOT NULL DEFAULT 0 CHECK (booking_lead_minutes BETWEEN 0 AND 43200),

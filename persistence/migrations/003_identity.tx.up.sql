@@ -198,7 +198,7 @@ CREATE UNIQUE INDEX customers_by_external_id ON customers (store_id, external_id
 CREATE INDEX customers_by_name ON customers (store_id, search_name);
 CREATE INDEX customers_by_surname ON customers (store_id, search_surname);
 CREATE INDEX customers_by_search_email ON customers (store_id, search_email);
-CREATE INDEX customers_by_phone ON customers (store_id, search_phone);
+CREATE INDEX customers_by_phone ON customers (store_id, search_phone, created_at, id); -- the newest first
 CREATE INDEX customers_newest ON customers (store_id, created_at, id);
 CREATE INDEX customers_by_kind ON customers (store_id, kind, created_at, id);
 CREATE INDEX customers_by_update ON customers (store_id, updated_at);

@@ -99,6 +99,7 @@ CREATE TABLE order_items (
     stock_taken      bigint NOT NULL DEFAULT 0 -- units that were taken from the stock, which a cancellation returns
         CHECK (stock_taken BETWEEN 0 AND quantity),
     business_date    date NOT NULL,            -- of the order
+    done_at          timestamptz,              -- when the kitchen ticked it
     PRIMARY KEY (order_id, id)
 );
 CALL fence('order_items', 'store_id');

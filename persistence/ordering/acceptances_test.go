@@ -174,7 +174,7 @@ func TestConfirmationRacesTheDeadline(t *testing.T) {
 			wantState, wantCode = app.AcceptanceCancelled, app.CodeInvalidTransition
 		}
 		if tick.State != wantState || app.CodeOf(confirmed) != wantCode || read.Version != 2 {
-			t.Errorf("%s in version %d: got %s and error %v, want %s and code %q", read.Status, read.Version, tick.State,
+			t.Errorf("%s in version %d: got %s, error %v; want %s, code %q", read.Status, read.Version, tick.State,
 				confirmed, wantState, wantCode)
 		}
 	}
@@ -213,10 +213,14 @@ func TestPromiseMovesTheDeadline(t *testing.T) {
 		want    app.AcceptanceTick
 		jobs    int
 	}{
-		{"later", later.ID, 3*time.Hour + prep, app.AcceptanceTick{State: app.AcceptanceScheduled, NextIn: 3 * time.Hour}, 1},
+		{"later", later.ID, 3*time.Hour + prep, app.AcceptanceTick{
+			State: app.AcceptanceScheduled, NextIn: 3 * time.Hour,
+		}, 1},
 		{"earlier", later.ID, 2*time.Hour + prep,
 			app.AcceptanceTick{State: app.AcceptanceScheduled, NextIn: 2 * time.Hour}, 1},
-		{"due now", later.ID, time.Minute, app.AcceptanceTick{State: app.AcceptanceWaiting, NextIn: 5 * time.Minute}, 1},
+		{"due now", later.ID, time.Minute, app.AcceptanceTick{
+			State: app.AcceptanceWaiting, NextIn: 5 * time.Minute,
+		}, 1},
 		{"as soon as possible", asap.ID, 3 * time.Hour,
 			app.AcceptanceTick{State: app.AcceptanceWaiting, NextIn: 5 * time.Minute}, 0},
 	} {
@@ -325,6 +329,9 @@ func TestChangedOrdersIncludeReminders(t *testing.T) {
 		for i := range c.want {
 			c.want[i].StoreID, c.want[i].ID, c.want[i].Number = order.StoreID, order.ID, order.Number
 			c.want[i].Status, c.want[i].Version = order.Status, order.Version
+			if !c.want[i].Reminder {
+				c.want[i].UpdatedAt = order.UpdatedAt
+			}
 		}
 		got, err := db.ChangedOrders(t.Context(), r.Stores[:1], c.since)
 		if diff := cmp.Diff(c.want, got); diff != "" || err != nil {

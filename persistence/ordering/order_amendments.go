@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"slices"
 	"time"
 
@@ -179,7 +178,7 @@ func (a *amendment) price(ctx context.Context, tx bun.Tx) error {
 
 // sameItems reports whether an order shows the same items, in the same order.
 func sameItems(before, after []itemRow) bool {
-	return slices.EqualFunc(before, after, func(b, a itemRow) bool { return reflect.DeepEqual(b.item(), a.item()) })
+	return slices.EqualFunc(before, after, func(b, a itemRow) bool { return b.item().Same(a.item()) })
 }
 
 // item returns the row of the item at an index of the request.
@@ -187,9 +186,7 @@ func (a *amendment) item(menu orderedMenu, wanted app.NewOrderItem, index int) (
 	old, known := a.known(a.Items[index].ID)
 	keeps := known && wanted.Remains(old.quoted())
 	if keeps && wanted.Quantity <= old.Quantity { // no more than it was, which the store has accepted
-		old.Position, old.Quantity, old.Note = index, wanted.Quantity, wanted.Note
-		old.TotalMinor = old.UnitPriceMinor * old.Quantity
-		return old, nil
+		return old.kept(wanted, index), nil
 	}
 	if _, needed := a.first[wanted.ProductID]; !needed {
 		a.first[wanted.ProductID] = index
@@ -202,9 +199,7 @@ func (a *amendment) item(menu orderedMenu, wanted app.NewOrderItem, index int) (
 		if err != nil {
 			a.refuse(err)
 		}
-		old.Position, old.Quantity, old.Note = index, wanted.Quantity, wanted.Note
-		old.TotalMinor = old.UnitPriceMinor * old.Quantity
-		return old, nil
+		return old.kept(wanted, index), nil
 	}
 	if known {
 		row.ID = old.ID

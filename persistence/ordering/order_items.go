@@ -33,6 +33,7 @@ type itemRow struct {
 	Note           string
 	BusinessDate   string `bun:"type:date"` // of the order, for analytics
 	StockTaken     int64  // units
+	DoneAt         *time.Time
 }
 
 // itemOption is an element of the column options of order_items.
@@ -41,7 +42,9 @@ type itemOption struct {
 	NetMinor int64 `json:"netMinor"` // of all units, after discounts, for analytics
 }
 
-func (r itemRow) item() app.OrderItem { return app.OrderItem{ID: r.ID, QuotedItem: r.quoted()} }
+func (r itemRow) item() app.OrderItem {
+	return app.OrderItem{ID: r.ID, QuotedItem: r.quoted(), DoneAt: pg.TimeOrNil(r.DoneAt)}
+}
 
 func (r itemRow) quoted() app.QuotedItem {
 	item := app.QuotedItem{
@@ -53,6 +56,17 @@ func (r itemRow) quoted() app.QuotedItem {
 		item.Options[i] = option.OrderOption
 	}
 	return item
+}
+
+// kept returns the row with the quantity and the note of a change that keeps its product and options, at an index. It
+// is no longer done if the change leaves something to do: more units, or another note.
+func (r itemRow) kept(wanted app.NewOrderItem, index int) itemRow {
+	if wanted.Quantity > r.Quantity || wanted.Note != r.Note {
+		r.DoneAt = nil
+	}
+	r.Position, r.Quantity, r.Note = index, wanted.Quantity, wanted.Note
+	r.TotalMinor = r.UnitPriceMinor * r.Quantity
+	return r
 }
 
 // setTotals sets the row's amounts.

@@ -15,6 +15,15 @@ import (
 func notifyOrder(ctx context.Context, order app.Order) error {
 	return notify(ctx, app.OrderNotice{
 		StoreID: order.StoreID, ID: order.ID, Number: order.Number, Status: order.Status, Version: order.Version,
+		UpdatedAt: order.UpdatedAt,
+	})
+}
+
+// notifyItems is notifyOrder for an order of which an item was ticked.
+func notifyItems(ctx context.Context, order app.Order) error {
+	return notify(ctx, app.OrderNotice{
+		StoreID: order.StoreID, ID: order.ID, Number: order.Number, Status: order.Status, Version: order.Version,
+		UpdatedAt: order.UpdatedAt, Items: true,
 	})
 }
 
@@ -51,10 +60,11 @@ func (db *DB) ListenOrders(ctx context.Context, began func(), changed func(app.O
 // first, then those of which the store was reminded.
 func (db *DB) ChangedOrders(ctx context.Context, stores []app.StoreID, since time.Time) ([]app.OrderNotice, error) {
 	rows, err := db.pg.System().DB.QueryContext(ctx, `
-		(SELECT store_id, id, number, status, version, false AS reminder FROM orders
+		(SELECT store_id, id, number, status, version, updated_at, false AS reminder FROM orders
 			WHERE store_id = ANY ($1::text[]) AND updated_at >= $2 ORDER BY updated_at)
 		UNION ALL
-		(SELECT o.store_id, o.id, o.number, o.status, o.version, true FROM acceptances a JOIN orders o ON o.id = a.order_id
+		(SELECT o.store_id, o.id, o.number, o.status, o.version, NULL, true
+			FROM acceptances a JOIN orders o ON o.id = a.order_id
 			WHERE a.store_id = ANY ($1::text[]) AND a.reminded_at >= $2 ORDER BY a.reminded_at)`, stores, since)
 	if err != nil {
 		return nil, pg.Classify(err)
@@ -63,8 +73,13 @@ func (db *DB) ChangedOrders(ctx context.Context, stores []app.StoreID, since tim
 	var changed []app.OrderNotice
 	for rows.Next() {
 		var n app.OrderNotice
-		if err := rows.Scan(&n.StoreID, &n.ID, &n.Number, &n.Status, &n.Version, &n.Reminder); err != nil {
+		var updated *time.Time
+		err := rows.Scan(&n.StoreID, &n.ID, &n.Number, &n.Status, &n.Version, &updated, &n.Reminder)
+		if err != nil {
 			return nil, err
+		}
+		if updated != nil {
+			n.UpdatedAt = app.At(*updated)
 		}
 		changed = append(changed, n)
 	}

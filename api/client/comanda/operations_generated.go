@@ -815,6 +815,31 @@ func (c *Client) AllCustomers(
 	})
 }
 
+// FindCustomerParams are parameters of [Client.FindCustomer]. Zero values are omitted.
+type FindCustomerParams struct {
+	// In E.164, or as it is dialled in the country of the store. Encode a leading + as `%2B`.
+	Phone string `query:"phone"`
+}
+
+// FindCustomer sends GET /customers/lookup: find a customer by phone number.
+//
+// The newest customer with the number, with the last order. At most 60 requests per minute and credential.
+//
+// For members with the role MANAGER or higher, the role STAFF if the setting staffMay has FIND_CUSTOMERS, and API
+// keys with the scope read:customers.
+//
+// At most 60 lookups in any minute per credential.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.
+func (c *Client) FindCustomer(
+	ctx context.Context, params FindCustomerParams, options ...CallOption,
+) (*FoundCustomer, error) {
+	return fetch[FoundCustomer](ctx, c, call{
+		method: "GET", path: "/customers/lookup", params: params, safe: true,
+	}, options)
+}
+
 // EraseCustomer sends DELETE /customers/{id}: erase a customer's personal data.
 //
 // Replaces the personal data in the profile, orders, reservations and payments, and ends all sessions. Amounts and
@@ -1436,6 +1461,23 @@ func (c *Client) ListOrderChanges(
 	}, options)
 }
 
+// TickOrderItem sends PUT /orders/{id}/items/{itemId}/done: tick an item of an order.
+//
+// Records that the kitchen has done an item, or that it has not. A repetition keeps the first time. It emits no
+// event and makes no new version; updatedAt changes, and the stream of orders reports it with `"items":true`.
+//
+// For every member of the store and API keys with the scope write:orders.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.
+func (c *Client) TickOrderItem(
+	ctx context.Context, id string, itemId string, body TickItemRequest, options ...CallOption,
+) (*Order, error) {
+	return fetch[Order](ctx, c, call{
+		method: "PUT", path: "/orders/{id}/items/{itemId}/done", ids: []string{id, itemId}, body: body,
+	}, options)
+}
+
 // ListOrderPaymentsParams are parameters of [Client.ListOrderPayments]. Zero values are omitted.
 type ListOrderPaymentsParams struct {
 	// The maximum number of rows on a page.
@@ -1952,6 +1994,24 @@ func (c *Client) UpdateProduct(
 ) (*Product, error) {
 	return fetch[Product](ctx, c, call{
 		method: "PATCH", path: "/products/{id}", ids: []string{id}, body: body,
+	}, options)
+}
+
+// SetSoldOut sends POST /products/{id}/sold-out: set or clear the time until which a product is sold out.
+//
+// Changes soldOutUntil only.
+//
+// For members with the role MANAGER or higher, the role STAFF if the setting staffMay has SELL_OUT, and API keys
+// with the scope write:products.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, VERSION_MISMATCH,
+// RATE_LIMITED.
+func (c *Client) SetSoldOut(
+	ctx context.Context, id string, body SellOutRequest, options ...CallOption,
+) (*Product, error) {
+	return fetch[Product](ctx, c, call{
+		method: "POST", path: "/products/{id}/sold-out", ids: []string{id}, body: body,
 	}, options)
 }
 

@@ -587,6 +587,9 @@ type ChangeSettingsRequest struct {
 	ReservationMinutes *int `json:"reservationMinutes,omitzero"`
 	// The number of guests that reservations can have at the same time. Existing reservations stay.
 	Seats *int `json:"seats,omitzero"`
+	// Replaces the rights of the role STAFF beyond those of every store. SELL_OUT is POST /products/{id}/sold-out,
+	// FIND_CUSTOMERS is GET /customers/lookup. No rights by default.
+	StaffMay []StaffRight `json:"staffMay,omitzero"`
 	// Whether the delivery fee is taxed at taxRatePpm.
 	TaxDeliveryFee *bool `json:"taxDeliveryFee,omitzero"`
 	// Whether prices include tax.
@@ -1424,6 +1427,30 @@ type FilterResult struct {
 type FilterTest struct {
 	// The results, in the order of eventIds.
 	Results []FilterResult `json:"results"`
+}
+
+// FoundCustomer is the newest customer with a phone number.
+type FoundCustomer struct {
+	// Id of the customer.
+	ID string `json:"id"`
+	// The address of the customer's newest delivery. Absent without one.
+	LastAddress *DeliveryAddress `json:"lastAddress,omitzero"`
+	// The customer's newest order. Absent without one.
+	LastOrder *FoundOrder `json:"lastOrder,omitzero"`
+	// The full name.
+	Name string `json:"name"`
+	// The phone number in E.164.
+	Phone string `json:"phone"`
+}
+
+// FoundOrder is the newest order of a customer.
+type FoundOrder struct {
+	// Id of the order.
+	ID string `json:"id"`
+	// The items of the order, as the order shows them.
+	Items []OrderItem `json:"items"`
+	// The human-readable number of the order, consecutive per store.
+	OrderID string `json:"orderId"`
 }
 
 // FulfillmentType is the way in which the customer receives the order.
@@ -2297,6 +2324,8 @@ type OrderDeliveryWebhook struct {
 
 // OrderItem is a line of an order.
 type OrderItem struct {
+	// When the kitchen ticked the line; null = not done.
+	DoneAt *time.Time `json:"doneAt"`
 	// Id of the line. It does not change as long as the order has the line.
 	ID string `json:"id"`
 	// A note to the kitchen.
@@ -3698,6 +3727,13 @@ type SeatsTaken struct {
 	Seats int `json:"seats"`
 }
 
+// SellOutRequest is the body of [Client.SetSoldOut].
+type SellOutRequest struct {
+	// The product cannot be ordered before this time, which is at most 366 days ahead. Required; null makes it
+	// orderable again.
+	Until Nullable[time.Time] `json:"until,omitzero"`
+}
+
 // SentRequest is the request of an attempt.
 type SentRequest struct {
 	// The body; null after it was erased.
@@ -3748,6 +3784,8 @@ type Settings struct {
 	ReservationMinutes int `json:"reservationMinutes"`
 	// The maximum number of guests at the same time.
 	Seats int `json:"seats"`
+	// The operations that the role STAFF may use in addition.
+	StaffMay []StaffRight `json:"staffMay"`
 	// Whether the delivery fee is taxed at taxRatePpm.
 	TaxDeliveryFee bool `json:"taxDeliveryFee"`
 	// Whether prices include tax.
@@ -3779,6 +3817,15 @@ type SpanRequest struct {
 	// The end. 24:00 is the end of the day. A time that is not after from is on the next day.
 	To string `json:"to"`
 }
+
+// StaffRight is an operation that a store can grant to the role STAFF.
+type StaffRight string
+
+// Values of [StaffRight]. Later releases can add values.
+const (
+	StaffRightSellOut       StaffRight = "SELL_OUT"
+	StaffRightFindCustomers StaffRight = "FIND_CUSTOMERS"
+)
 
 // StatsBucket is the number of attempts in one hour or day in UTC, cut to the requested period.
 type StatsBucket struct {
@@ -3836,6 +3883,8 @@ type Store struct {
 	SandboxOf *string `json:"sandboxOf"`
 	// The scopes of the API key. Absent for users.
 	Scopes []Scope `json:"scopes,omitzero"`
+	// The operations that the role STAFF may use in addition, as in the settings.
+	StaffMay []StaffRight `json:"staffMay"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
 	// The name of the store.
@@ -4007,6 +4056,12 @@ type TestWebhookFilterRequest struct {
 	EventIds []string `json:"eventIds"`
 	// As when creating a webhook.
 	Filter string `json:"filter"`
+}
+
+// TickItemRequest is the body of [Client.TickOrderItem].
+type TickItemRequest struct {
+	// Whether the item is done.
+	Done bool `json:"done"`
 }
 
 // TotalMeta is the number of rows of a complete list.

@@ -54,6 +54,7 @@ export type Method<M extends Verb> = <P extends PathWith<M>, I extends Init<P, M
 export interface Client {
   GET: Method<"get">;
   POST: Method<"post">;
+  PUT: Method<"put">;
   PATCH: Method<"patch">;
   DELETE: Method<"delete">;
 }
@@ -136,7 +137,13 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
     async (path, ...[init]) =>
       // The types of a method with a path of any operation are those of its signature.
       (await requests.request(verb as never, path as never, init as never)).data as never;
-  return { GET: method("get"), POST: method("post"), PATCH: method("patch"), DELETE: method("delete") };
+  return {
+    GET: method("get"),
+    POST: method("post"),
+    PUT: method("put"),
+    PATCH: method("patch"),
+    DELETE: method("delete"),
+  };
 }
 
 const unreachable = (cause: unknown) =>

@@ -1433,6 +1433,41 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/customers/lookup": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        /**
+         * Find a customer by phone number
+         * @description The newest customer with the number, with the last order. At most 60 requests per minute and credential.
+         *
+         *     For members with the role MANAGER or higher, the role STAFF if the setting staffMay has FIND_CUSTOMERS, and API keys with the scope read:customers.
+         *
+         *     At most 60 lookups in any minute per credential.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        get: operations["findCustomer"];
+        put?: never;
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/dead-letters": {
         parameters: {
             query?: never;
@@ -2001,6 +2036,38 @@ export interface paths {
         patch?: never;
         trace?: never;
     };
+    "/orders/{id}/items/{itemId}/done": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        /**
+         * Tick an item of an order
+         * @description Records that the kitchen has done an item, or that it has not. A repetition keeps the first time. It emits no event and makes no new version; updatedAt changes, and the stream of orders reports it with `"items":true`.
+         *
+         *     For every member of the store and API keys with the scope write:orders.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        put: operations["tickOrderItem"];
+        post?: never;
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
+        trace?: never;
+    };
     "/orders/{id}/payments": {
         parameters: {
             query?: never;
@@ -2168,7 +2235,7 @@ export interface paths {
          * Stream order changes (server-sent events)
          * @description For every member of the store and API keys with the scope read:orders.
          *
-         *     Each change is an event `order` with the data `{"id","orderId","status","version"}`. A comment is sent every 15 seconds. An open stream reports every order that changes. A reminder of an order that was not accepted has `"reminder":true`. It ends when the access token expires, the session ends or the client is too slow. Then read the changed orders (`GET /orders?updatedSince=`) and open a new stream.
+         *     Each change is an event `order` with the data `{"id","orderId","status","version"}`. A comment is sent every 15 seconds. An open stream reports every order that changes. A change of a delivery has `"deliveries":true`, a tick of an item `"items":true`; neither makes a new version. A reminder of an order that was not accepted has `"reminder":true`. It ends when the access token expires, the session ends or the client is too slow. Then read the changed orders (`GET /orders?updatedSince=`) and open a new stream.
          *
          *     At most 50 open streams per store and 100 per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -2599,6 +2666,40 @@ export interface paths {
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         patch: operations["updateProduct"];
+        trace?: never;
+    };
+    "/products/{id}/sold-out": {
+        parameters: {
+            query?: never;
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        get?: never;
+        put?: never;
+        /**
+         * Set or clear the time until which a product is sold out
+         * @description Changes soldOutUntil only.
+         *
+         *     For members with the role MANAGER or higher, the role STAFF if the setting staffMay has SELL_OUT, and API keys with the scope write:products.
+         *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
+         *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
+         *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
+         *     - 401 `API_KEY_REVOKED`: the API key was revoked: create a new one
+         *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
+         *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
+         *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
+         *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
+         *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
+         */
+        post: operations["setSoldOut"];
+        delete?: never;
+        options?: never;
+        head?: never;
+        patch?: never;
         trace?: never;
     };
     "/products/{id}/stock": {
@@ -5147,6 +5248,8 @@ export interface components {
             reservationMinutes?: number;
             /** @description The number of guests that reservations can have at the same time. Existing reservations stay. */
             seats?: number;
+            /** @description Replaces the rights of the role STAFF beyond those of every store. SELL_OUT is POST /products/{id}/sold-out, FIND_CUSTOMERS is GET /customers/lookup. No rights by default. */
+            staffMay?: components["schemas"]["StaffRight"][];
             /** @description Whether the delivery fee is taxed at taxRatePpm. */
             taxDeliveryFee?: boolean;
             /** @description Whether prices include tax. */
@@ -6585,6 +6688,52 @@ export interface components {
              * @constant
              */
             success: true;
+        };
+        /** @description The newest customer with a phone number. */
+        FoundCustomer: {
+            /**
+             * @description Id of the customer.
+             * @example cus_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The address of the customer's newest delivery. Absent without one. */
+            lastAddress?: components["schemas"]["DeliveryAddress"];
+            /** @description The customer's newest order. Absent without one. */
+            lastOrder?: components["schemas"]["FoundOrder"];
+            /**
+             * @description The full name.
+             * @example Ada Lovelace
+             */
+            name: string;
+            /**
+             * @description The phone number in E.164.
+             * @example +4915112345678
+             */
+            phone: string;
+        };
+        FoundCustomerResponse: {
+            /** @description The result. */
+            data: components["schemas"]["FoundCustomer"];
+            /**
+             * @description Always true.
+             * @constant
+             */
+            success: true;
+        };
+        /** @description The newest order of a customer. */
+        FoundOrder: {
+            /**
+             * @description Id of the order.
+             * @example ord_019ced814dfa7d91a4e5f60718293a4b
+             */
+            id: string;
+            /** @description The items of the order, as the order shows them. */
+            items: components["schemas"]["OrderItem"][];
+            /**
+             * @description The human-readable number of the order, consecutive per store.
+             * @example 1042
+             */
+            orderId: string;
         };
         /**
          * @description The way in which the customer receives the order.
@@ -8135,6 +8284,11 @@ export interface components {
         };
         /** @description A line of an order. */
         OrderItem: {
+            /**
+             * Format: date-time
+             * @description When the kitchen ticked the line; null = not done.
+             */
+            doneAt: string | null;
             /**
              * @description Id of the line. It does not change as long as the order has the line.
              * @example itm_019ced814dfa7b1aa2b3c4d5e6f70819
@@ -10727,6 +10881,13 @@ export interface components {
             /** @description The number of taken seats. */
             seats: number;
         };
+        SellOutRequest: {
+            /**
+             * Format: date-time
+             * @description The product cannot be ordered before this time, which is at most 366 days ahead. Required; null makes it orderable again.
+             */
+            until?: string | null;
+        };
         /** @description The request of an attempt. */
         SentRequest: {
             /**
@@ -10812,6 +10973,8 @@ export interface components {
             reservationMinutes: number;
             /** @description The maximum number of guests at the same time. */
             seats: number;
+            /** @description The operations that the role STAFF may use in addition. */
+            staffMay: components["schemas"]["StaffRight"][];
             /** @description Whether the delivery fee is taxed at taxRatePpm. */
             taxDeliveryFee: boolean;
             /** @description Whether prices include tax. */
@@ -10873,6 +11036,11 @@ export interface components {
              */
             to: string;
         };
+        /**
+         * @description An operation that a store can grant to the role STAFF.
+         * @enum {string}
+         */
+        StaffRight: "SELL_OUT" | "FIND_CUSTOMERS";
         /** @description The number of attempts in one hour or day in UTC, cut to the requested period. */
         StatsBucket: {
             /** @description The number of failed attempts that were the last of their schedule. */
@@ -10944,6 +11112,8 @@ export interface components {
             sandboxOf: string | null;
             /** @description The scopes of the API key. Absent for users. */
             scopes?: components["schemas"]["Scope"][];
+            /** @description The operations that the role STAFF may use in addition, as in the settings. */
+            staffMay: components["schemas"]["StaffRight"][];
             /**
              * @description Id of the store.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
@@ -11252,6 +11422,10 @@ export interface components {
              * @example data.totalMinor >= 5000
              */
             filter: string;
+        };
+        TickItemRequest: {
+            /** @description Whether the item is done. */
+            done: boolean;
         };
         /** @description The number of rows of a complete list. */
         TotalMeta: {
@@ -13705,6 +13879,41 @@ export interface operations {
             503: components["responses"]["ServiceUnavailable"];
         };
     };
+    findCustomer: {
+        parameters: {
+            query?: {
+                /** @description Must be the store of the token. */
+                storeId?: string;
+                /** @description In E.164, or as it is dialled in the country of the store. Encode a leading + as `%2B`. */
+                phone?: string;
+            };
+            header?: never;
+            path?: never;
+            cookie?: never;
+        };
+        requestBody?: never;
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["FoundCustomerResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
     listDeadLetters: {
         parameters: {
             query?: {
@@ -14404,6 +14613,47 @@ export interface operations {
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
             404: components["responses"]["NotFound"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    tickOrderItem: {
+        parameters: {
+            query?: never;
+            header?: never;
+            path: {
+                /** @description Id of the order. */
+                id: string;
+                /** @description The id of an item of the order. */
+                itemId: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["TickItemRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["OrderResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -15295,6 +15545,49 @@ export interface operations {
         requestBody: {
             content: {
                 "application/json": components["schemas"]["ChangeProductRequest"];
+            };
+        };
+        responses: {
+            /** @description Success. */
+            200: {
+                headers: {
+                    RateLimit: components["headers"]["RateLimit"];
+                    "RateLimit-Policy": components["headers"]["RateLimit-Policy"];
+                    "X-Request-Id": components["headers"]["X-Request-Id"];
+                    [name: string]: unknown;
+                };
+                content: {
+                    "application/json": components["schemas"]["ProductResponse"];
+                };
+            };
+            400: components["responses"]["BadRequest"];
+            401: components["responses"]["Unauthorized"];
+            403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
+            409: components["responses"]["Conflict"];
+            413: components["responses"]["RequestEntityTooLarge"];
+            415: components["responses"]["UnsupportedMediaType"];
+            429: components["responses"]["TooManyRequests"];
+            500: components["responses"]["InternalServerError"];
+            503: components["responses"]["ServiceUnavailable"];
+        };
+    };
+    setSoldOut: {
+        parameters: {
+            query?: never;
+            header?: {
+                /** @description The version, in double quotes, that the resource must still have. */
+                "If-Match"?: string;
+            };
+            path: {
+                /** @description Id of the product. */
+                id: string;
+            };
+            cookie?: never;
+        };
+        requestBody: {
+            content: {
+                "application/json": components["schemas"]["SellOutRequest"];
             };
         };
         responses: {
@@ -17185,6 +17478,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
@@ -17206,6 +17500,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
@@ -17313,6 +17608,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
@@ -17334,6 +17630,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
@@ -17441,6 +17738,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
@@ -17462,6 +17760,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
@@ -17569,6 +17868,7 @@ export interface operations {
                  *         "id": "ord_019ced814dfa7d91a4e5f60718293a4b",
                  *         "items": [
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
@@ -17590,6 +17890,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "options": [],
                  *             "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
@@ -17703,6 +18004,7 @@ export interface operations {
                  *           {
                  *             "action": "CHANGED",
                  *             "after": {
+                 *               "doneAt": null,
                  *               "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *               "note": "With two spoons.",
                  *               "options": [],
@@ -17714,6 +18016,7 @@ export interface operations {
                  *               "unitPriceMinor": 650
                  *             },
                  *             "before": {
+                 *               "doneAt": null,
                  *               "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *               "options": [],
                  *               "productId": "prd_019c5302fb2a7ee6a1b2c3d4e5f60718",
@@ -17728,6 +18031,7 @@ export interface operations {
                  *         ],
                  *         "items": [
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7b1aa2b3c4d5e6f70819",
                  *             "note": "Cut into slices.",
                  *             "options": [
@@ -17749,6 +18053,7 @@ export interface operations {
                  *             "unitPriceMinor": 1100
                  *           },
                  *           {
+                 *             "doneAt": null,
                  *             "id": "itm_019ced814dfa7c2bb3c4d5e6f7081920",
                  *             "note": "With two spoons.",
                  *             "options": [],
