@@ -63,6 +63,31 @@ describe("the board", () => {
     });
   });
 
+  it("ticks the lines of an order on every screen, until there is more to prepare", async () => {
+    const order = await place("Ada");
+    const line = (page) => card(page, order).getByRole("button", { name: /^1×/ });
+    const isTicked = (page, wanted) =>
+      until(`the line is ticked: ${wanted}`, async () => (await line(page).getAttribute("aria-pressed")) === wanted);
+    await as(browser, userOf("STAFF"), (page) =>
+      as(browser, userOf("MANAGER"), async (other) => {
+        await openBoard(page);
+        await openBoard(other);
+        await line(page).click();
+        await isTicked(other, "true");
+        await line(other).click();
+        await isTicked(page, "false");
+        await line(page).click();
+        await isTicked(other, "true");
+        await accessible(page, "a ticked line");
+        const read = await api("GET", `/orders/${order.id}`);
+        assert.deepEqual([read.version, typeof read.items[0].doneAt], [1, "string"]);
+        await api("PUT", `/orders/${order.id}/items/${order.items[0].id}/done`, { done: false });
+        await isTicked(page, "false");
+      }),
+    );
+    await complete(order);
+  });
+
   it("shows all open orders, oldest first, with true counts", async () => {
     const [{ storeId }] = world.stores;
     const before = await api("GET", "/orders?status=RECEIVED&limit=100");

@@ -165,6 +165,52 @@ describe("a new order", () => {
     );
   });
 
+  it("takes over a customer who is found by phone, with the address and the last order", async () => {
+    const [bowl, guest, phone] = [own("Known bowl"), own("Mary"), `+4930${String(process.pid).padStart(7, "1")}`];
+    const { api, product } = await newBowl(bowl);
+    const large = product.optionGroups[0].options[1].id;
+    const first = await api("POST", "/orders", {
+      items: [{ productId: product.id, quantity: 2, options: [{ optionId: large }] }],
+      fulfillmentType: "DELIVERY",
+      deliveryAddress: { line1: "7 Lane", city: "Berlin", country: "DE" },
+      customer: { name: guest, phone, email: `mary-${process.pid}@example.com` },
+    });
+    const admin = await client(userOf("ADMIN"));
+    await admin("PATCH", "/settings", { staffMay: ["FIND_CUSTOMERS"] });
+    try {
+      await as(browser, userOf("STAFF"), async (page) => {
+        await page.goto("/dashboard/orders/new");
+        await page.getByRole("radio", { name: "Delivery" }).click();
+        await page.getByLabel("Phone").fill("030 0");
+        await page.getByRole("button", { name: "Find by phone" }).click();
+        await page
+          .getByText(/No customer has this phone number|is not a phone number/)
+          .first()
+          .waitFor();
+        await page.getByLabel("Phone").fill(`030 ${phone.slice(5)}`);
+        await page.getByRole("button", { name: "Find by phone" }).click();
+        await page.getByText(guest).waitFor();
+        assert.equal(await page.getByLabel("Street and number").inputValue(), "7 Lane");
+        await page.getByRole("button", { name: "Add these items" }).click();
+        await page.getByRole("list", { name: "Items" }).getByText("Large").waitFor();
+        await accessible(page, "A customer found by phone");
+        await until("the price is known", () => place(page).isEnabled());
+        await place(page).click();
+        await placed(page);
+      });
+    } finally {
+      await admin("PATCH", "/settings", { staffMay: [] });
+    }
+    const orders = await ordersOf(api, guest);
+    assert.deepEqual(
+      orders.map((order) => [order.customer.id, order.totalMinor, order.deliveryAddress.line1]),
+      [
+        [first.customer.id, first.totalMinor, "7 Lane"],
+        [first.customer.id, first.totalMinor, "7 Lane"],
+      ],
+    );
+  });
+
   it("is placed once, also if a response is lost", async () => {
     const [soup, guest] = [own("Counter soup"), own("Rosalind")];
     const api = await client(userOf("MANAGER"));

@@ -4,7 +4,20 @@ import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 import { setTimeout } from "node:timers/promises";
 
-import { accessible, as, choose, client, launch, narrow, settled, shoot, until, userOf, world } from "./world.mjs";
+import {
+  accessible,
+  as,
+  choose,
+  client,
+  launch,
+  narrow,
+  settled,
+  shoot,
+  until,
+  userOf,
+  visit,
+  world,
+} from "./world.mjs";
 
 let browser, api;
 before(async () => {
@@ -641,6 +654,38 @@ describe("an import", () => {
 });
 
 describe("staff", () => {
+  it("mark products as sold out only if the store lets them", async () => {
+    const product = await dish({ name: `Risotto ${process.pid}` });
+    const admin = await client(userOf("ADMIN"));
+    const row = (page) => page.getByRole("row", { name: new RegExp(`^${product.name}`) });
+    const availability = (page) => row(page).getByRole("button", { name: `Availability of ${product.name}` });
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.goto(`/dashboard/products?q=${encodeURIComponent(product.name)}`);
+      await row(page).getByText("Available", { exact: true }).waitFor();
+      assert.equal(await availability(page).count(), 0);
+    });
+    await as(browser, userOf("ADMIN"), async (page) => {
+      await visit(page, "Settings");
+      await page.getByLabel("Mark products as sold out").check();
+      await page.getByRole("button", { name: "Save" }).click();
+      await page.getByText("Settings saved").first().waitFor();
+    });
+    try {
+      await as(browser, userOf("STAFF"), async (page) => {
+        await page.goto(`/dashboard/products?q=${encodeURIComponent(product.name)}`);
+        await availability(page).click();
+        assert.equal(await page.getByRole("menuitem", { name: /^Unavailable/ }).count(), 0);
+        await page.getByRole("menuitem", { name: /^Sold out for today/ }).click();
+        await row(page).getByText("Sold out").waitFor();
+        await availability(page).click();
+        await page.getByRole("menuitem", { name: "Available again" }).click();
+        await row(page).getByText("Available", { exact: true }).waitFor();
+      });
+    } finally {
+      await admin("PATCH", "/settings", { staffMay: [] });
+    }
+  });
+
   it("read the names of the default view on slips and in analytics, with options", async () => {
     const product = await dish({
       name: `Curry ${process.pid}`,

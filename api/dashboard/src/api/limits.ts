@@ -106,6 +106,7 @@ export const ChangeSettingsRequest = {
   orderMaxDays: { min: 0, max: 365 },
   reservationMinutes: { min: 15, max: 1440 },
   seats: { min: 0, max: 100000 },
+  staffMay: { maxItems: 2 },
   taxRatePpm: { min: 0, max: 1000000 },
 } as const;
 

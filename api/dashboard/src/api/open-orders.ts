@@ -1,7 +1,7 @@
 import { paginate } from "@comanda/client";
 import type { QueryClient } from "@tanstack/react-query";
 
-import { type Order, isOpen, openStatuses } from "@/domain/orders";
+import { type Order, isNewer, isOpen, openStatuses } from "@/domain/orders";
 
 import { api, collect } from "./client";
 
@@ -12,7 +12,8 @@ export const maxOpen = 5_000;
 export function withChanges(orders: Order[], changed: Order[]): Order[] {
   const byId = new Map(orders.map((order) => [order.id, order]));
   for (const order of changed) {
-    if ((byId.get(order.id)?.version ?? 0) > order.version) continue;
+    const known = byId.get(order.id);
+    if (known && isNewer(known, order)) continue;
     if (isOpen(order)) byId.set(order.id, order);
     else byId.delete(order.id);
   }
@@ -25,7 +26,7 @@ export function keepUnchanged(before: unknown, after: unknown): unknown {
   const old = new Map((before as Order[]).map((order) => [order.id, order]));
   return (after as Order[]).map((order) => {
     const same = old.get(order.id);
-    return same && same.version >= order.version ? same : order;
+    return same && !isNewer(order, same) ? same : order;
   });
 }
 

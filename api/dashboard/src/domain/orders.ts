@@ -38,6 +38,10 @@ export const openStatuses = [
 
 const open = new Set<Status>(openStatuses);
 
+/** Reports whether a state of an order is later than another one. A tick of an item changes updatedAt only. */
+export const isNewer = (order: Order, than: Order) =>
+  order.version > than.version || (order.version === than.version && order.updatedAt > than.updatedAt);
+
 export const isOpen = (order: Pick<Order, "status">) => open.has(order.status);
 
 export const statusTone = (status: Status): Tone =>

@@ -16,7 +16,7 @@ type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: Co
 
 /** The address of a new order for delivery. Buttons fill in the addresses of a known customer. */
 export function DeliveryAddress({ draft, set, refusal }: Props) {
-  const { locale, country } = useSession();
+  const { locale, country, atLeast } = useSession();
   const field = (name: keyof Draft["address"]) => ({
     value: draft.address[name],
     autoComplete: "off",
@@ -27,7 +27,9 @@ export function DeliveryAddress({ draft, set, refusal }: Props) {
   return (
     <Card title="Delivery address">
       <div className="grid gap-4 sm:grid-cols-2">
-        {draft.customerId && <Saved customer={draft.customerId} onPick={(address) => set({ address })} />}
+        {draft.customerId && atLeast("MANAGER") && (
+          <Saved customer={draft.customerId} onPick={(address) => set({ address })} />
+        )}
         <TextField label="Street and number" {...limits.DeliveryAddress.line1} {...field("line1")} />
         <TextField label="Floor and door" {...limits.DeliveryAddress.line2} {...field("line2")} />
         <TextField label="Postal code" {...limits.DeliveryAddress.postalCode} {...field("postalCode")} />

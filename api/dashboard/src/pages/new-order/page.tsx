@@ -54,7 +54,7 @@ export function NewOrderPage() {
       <form onSubmit={submit} className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
         <div className="grid min-w-0 gap-4">
           <PickProducts draft={draft} onPick={pick} />
-          <Guest draft={draft} set={set} refusal={placing.refusal} />
+          <Guest draft={draft} set={set} change={setDraft} refusal={placing.refusal} />
           {draft.fulfillmentType === "DELIVERY" && (
             <DeliveryAddress draft={draft} set={set} refusal={placing.refusal} />
           )}

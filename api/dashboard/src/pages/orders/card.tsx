@@ -11,10 +11,10 @@ import { useNow } from "@/ui/now";
 import { Badge } from "@/ui/page";
 
 import { useDeviceSettings } from "./device";
-import { ItemDetails, ItemName } from "./item";
 import { PromiseMenu } from "./promise";
 import { DeliveryMark } from "./connected-systems";
 import type { Move } from "./step";
+import { ItemLine } from "./tick";
 
 type Props = {
   order: Order;
@@ -69,13 +69,9 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
         </p>
       )}
       <ul className="grid gap-0.5 text-xs text-muted-foreground">
-        {order.items.map((item, i) => (
-          <li key={i} className="flex gap-1.5">
-            <span className="font-medium text-foreground tabular-nums">{item.quantity}×</span>
-            <span className="min-w-0 [overflow-wrap:anywhere]">
-              <ItemName item={item} viewId={order.storeViewId} />
-              <ItemDetails item={item} viewId={order.storeViewId} />
-            </span>
+        {order.items.map((item) => (
+          <li key={item.id} className="grid">
+            <ItemLine order={order} item={item} />
           </li>
         ))}
       </ul>

@@ -94,8 +94,9 @@ export function LiveOrders({ children }: { children: ReactNode }) {
         reloadDeliveries();
       }
       // The event of a delivery may be the first one with the newest version of its order.
-      const deliveries = event.deliveries && (waiting.current.get(event.id)?.deliveries ?? true);
-      waiting.current.set(event.id, { ...event, deliveries });
+      const before = waiting.current.get(event.id);
+      const deliveries = event.deliveries && (before?.deliveries ?? true);
+      waiting.current.set(event.id, { ...event, deliveries, items: event.items || before?.items });
       timers.current.collect ??= setTimeout(() => void flush(), collectDelay);
     },
   });

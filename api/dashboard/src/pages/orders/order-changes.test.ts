@@ -39,7 +39,10 @@ test("a load of the open orders keeps the changes that arrive meanwhile", async 
     const load = client.fetchQuery({ ...queries.openOrders, staleTime: 0 });
     const changed = [order("new", 1), order("changed", 2), order("closed", 2, "COMPLETED")];
     server.orders = Object.fromEntries(changed.map((one) => [one.id, one]));
-    await readChanged(client, changed);
+    await readChanged(
+      client,
+      changed.map(({ id, version }) => ({ id, version })),
+    );
     const data = [order("changed", 1), order("closed", 1), order("same", 1)]; // read before the changes
     respond({ data, meta: { nextCursor: null } });
     await load;
@@ -58,6 +61,26 @@ test("an order on a page is read again although the board knows the version", as
   server.reads = [];
   await readChanged(client, [{ id: "1", version: 2 }]);
   expect(server.reads).toEqual([]);
+});
+
+test("a tick is read although the version is the same, and an earlier state does not replace it", async () => {
+  const client = new QueryClient();
+  const at = (minute: number) => ({ ...order("1", 2), updatedAt: `2026-03-14T12:0${minute}:00.000Z` });
+  client.setQueryData(queries.openOrders.queryKey, [at(0)]);
+  client.setQueryData(queries.orders.one("1").queryKey, at(0));
+  const shown = () => [
+    client.getQueryData(queries.openOrders.queryKey)?.[0]?.updatedAt,
+    client.getQueryData(queries.orders.one("1").queryKey)?.updatedAt,
+  ];
+  for (const [read, wanted] of [
+    [1, 1],
+    [0, 1],
+    [2, 2],
+  ] as const) {
+    server.orders = { 1: at(read) };
+    await readChanged(client, [{ id: "1", version: 2, items: true }]);
+    expect(shown()).toEqual([at(wanted).updatedAt, at(wanted).updatedAt]);
+  }
 });
 
 test("an order on a page becomes stale when many orders change concurrently", async () => {

@@ -3,13 +3,15 @@ import type { QueryClient } from "@tanstack/react-query";
 import { api, data } from "@/api/client";
 import { addToReads, withChanges } from "@/api/open-orders";
 import { invalidate, queries, singleOrders } from "@/api/queries";
-import type { Order } from "@/domain/orders";
+import { type Order, isNewer } from "@/domain/orders";
 
 /** The event data of the stream of orders. */
 export type OrderEvent = {
   id: string;
   version: number;
   orderId?: string;
+  /** An item was ticked, or is no longer. The version is the same. */
+  items?: boolean;
   /** A delivery of one of the order's events has changed. */
   deliveries?: boolean;
   /** The order was not accepted in time for a reminder. */
@@ -28,7 +30,7 @@ export function applyChanges(client: QueryClient, changed: Order[]) {
   client.setQueryData(queries.openOrders.queryKey, (orders) => orders && withChanges(orders, changed));
   for (const order of changed) {
     client.setQueryData(queries.orders.one(order.id).queryKey, (known) =>
-      known && known.version < order.version ? order : known,
+      known && isNewer(order, known) ? order : known,
     );
   }
 }
@@ -38,7 +40,8 @@ function staleIds(client: QueryClient, events: OrderEvent[]): string[] {
   const orders = client.getQueryData(queries.openOrders.queryKey) ?? [];
   const known = new Map(orders.map((order) => [order.id, order.version]));
   return events
-    .filter(({ id, version }) => {
+    .filter(({ id, version, items }) => {
+      if (items) return true;
       const shown = client.getQueryData(queries.orders.one(id).queryKey)?.version ?? Infinity;
       return Math.min(known.get(id) ?? 0, shown) < version;
     })

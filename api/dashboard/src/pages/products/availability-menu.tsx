@@ -48,19 +48,29 @@ function useEndOfDay(now: number): string | undefined {
   return store.data && endOfBusinessDay(now, timezone, store.data.businessDayCutoffHour);
 }
 
-type Props = { product: Product; name: string; now: number; readOnly: boolean };
+type Props = {
+  product: Product;
+  name: string;
+  now: number;
+  /** Whether the user can edit the product. */
+  canEdit: boolean;
+  /** Whether the user can mark it as sold out, which is less. */
+  canSellOut: boolean;
+};
 
 /** Shows whether a product can be ordered. For editors it is a menu that marks it as sold out, or available again. */
-export function AvailabilityMenu({ readOnly, ...props }: Props) {
+export function AvailabilityMenu({ canSellOut, ...props }: Props) {
   const availability = availabilityOf(props.product, props.now);
-  return readOnly ? (
-    <AvailabilityBadge product={props.product} availability={availability} />
-  ) : (
+  return props.canEdit || (canSellOut && availability !== "unavailable") ? (
     <Editor {...props} availability={availability} />
+  ) : (
+    <AvailabilityBadge product={props.product} availability={availability} />
   );
 }
 
-function Editor({ product, name, availability, now }: Omit<Props, "readOnly"> & { availability: Availability }) {
+type EditorProps = Omit<Props, "canSellOut"> & { availability: Availability };
+
+function Editor({ product, name, availability, now, canEdit }: EditorProps) {
   const invalidate = useInvalidate();
   const toast = useToast();
   const showError = useErrorToast();
@@ -68,8 +78,11 @@ function Editor({ product, name, availability, now }: Omit<Props, "readOnly"> & 
   const [choosing, setChoosing] = useState(false);
   // The change has no version: it applies regardless of other changes.
   const change = useMutation({
-    mutationFn: ({ body }: { body: Change; done: string }) =>
-      data(api.PATCH("/products/{id}", { params: { path: { id: product.id } }, body })),
+    mutationFn: ({ body }: { body: Change; done: string }) => {
+      const params = { path: { id: product.id } };
+      if (canEdit) return data(api.PATCH("/products/{id}", { params, body }));
+      return data(api.POST("/products/{id}/sold-out", { params, body: { until: body.soldOutUntil ?? null } }));
+    },
     onSuccess: (_, { done }) => {
       toast(`${name} ${done}`);
       setChoosing(false);
@@ -119,7 +132,7 @@ function Editor({ product, name, availability, now }: Omit<Props, "readOnly"> & 
           </MenuItem>
         )}
         <MenuItem onSelect={() => setChoosing(true)}>Sold out until…</MenuItem>
-        {availability !== "unavailable" && (
+        {canEdit && availability !== "unavailable" && (
           <MenuItem onSelect={() => change.mutate({ body: { isAvailable: false }, done: "is unavailable" })}>
             Unavailable until further notice
           </MenuItem>

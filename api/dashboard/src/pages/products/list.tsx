@@ -22,10 +22,16 @@ import type { ProductsSearch } from "./search";
 import { AvailabilityMenu } from "./availability-menu";
 import { StockDialog } from "./stock";
 
-type Props = { filters: ProductsSearch; canEdit: boolean; create: ReactNode; onEdit: (product: Product) => void };
+type Props = {
+  filters: ProductsSearch;
+  canEdit: boolean;
+  canSellOut: boolean;
+  create: ReactNode;
+  onEdit: (product: Product) => void;
+};
 
 /** The products that match the filters, in the order of the menu. */
-export function ProductList({ filters, canEdit, create, onEdit }: Props) {
+export function ProductList({ filters, canEdit, canSellOut, create, onEdit }: Props) {
   const {
     atLeast,
     currency,
@@ -124,7 +130,13 @@ export function ProductList({ filters, canEdit, create, onEdit }: Props) {
                     <Stock product={product} name={name} onEdit={canEdit && (() => setStocking(product))} />
                   </td>
                   <td>
-                    <AvailabilityMenu product={product} name={name} now={now} readOnly={!canEdit} />
+                    <AvailabilityMenu
+                      product={product}
+                      name={name}
+                      now={now}
+                      canEdit={canEdit}
+                      canSellOut={canSellOut}
+                    />
                   </td>
                   {canEdit && (
                     <td className="text-right whitespace-nowrap">

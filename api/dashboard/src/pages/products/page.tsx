@@ -4,6 +4,7 @@ import { Suspense, lazy, useState } from "react";
 
 import type { Product } from "@/domain/products";
 import { useSession } from "@/session/session";
+import { useStaffRight } from "@/session/staff-right";
 import { Button } from "@/ui/button";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Loading, PageHeader } from "@/ui/page";
@@ -30,6 +31,7 @@ export function ProductsPage() {
   const [importing, setImporting] = useState(false);
   const download = useProductsExport();
   const canEdit = atLeast("MANAGER");
+  const canSellOut = useStaffRight("SELL_OUT");
   const create = canEdit && (
     <Button onClick={() => setEditing("new")}>
       <Plus aria-hidden /> Add product
@@ -86,7 +88,7 @@ export function ProductsPage() {
           </>
         }
       />
-      <ProductList filters={search} canEdit={canEdit} create={create} onEdit={setEditing} />
+      <ProductList filters={search} canEdit={canEdit} canSellOut={canSellOut} create={create} onEdit={setEditing} />
       {editing && (
         <Suspense fallback={<Loading />}>
           <ProductDialog product={editing === "new" ? undefined : editing} onClose={() => setEditing(null)} />

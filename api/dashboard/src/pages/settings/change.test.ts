@@ -21,6 +21,7 @@ const settings: Settings = {
   acceptance: { remindAfterMinutes: 0, cancelAfterMinutes: 0 },
   requireOtp: false,
   lowerTotals: "STAFF",
+  staffMay: ["FIND_CUSTOMERS"],
   version: 7,
 };
 
@@ -35,6 +36,14 @@ describe("a change of settings", () => {
       change: { timezone: "UTC", seats: 41, taxRatePpm: 70_000, taxIncluded: false, requireOtp: true },
       errors: {},
     });
+  });
+
+  it("has all rights of STAFF if one of them changes", () => {
+    expect(of({ "staffMay.SELL_OUT": true, lowerTotals: false }).change).toEqual({
+      staffMay: ["SELL_OUT", "FIND_CUSTOMERS"],
+      lowerTotals: "MANAGER",
+    });
+    expect(of({ "staffMay.FIND_CUSTOMERS": false }).change).toEqual({ staffMay: [] });
   });
 
   it("removes cleared fees and sets entered ones", () => {

@@ -24,6 +24,9 @@ export const numbers: Record<string, { min: number; max: number }> = {
   "acceptance.cancelAfterMinutes": AcceptanceRequest.cancelAfterMinutes,
 };
 
+/** The operations that a store can grant to STAFF. */
+export const staffRights = ["SELL_OUT", "FIND_CUSTOMERS"] as const satisfies components["schemas"]["StaffRight"][];
+
 type Value = string | boolean | Span[] | Closure[];
 
 /** The state of the form by field: the member of the request, as a path. Numbers, rates and amounts are texts. */
@@ -47,7 +50,9 @@ export function fieldsOf(settings: Settings, currencies: string[]): Fields {
     taxDeliveryFee: settings.taxDeliveryFee,
     requireOtp: settings.requireOtp,
     closures: settings.closures,
+    lowerTotals: settings.lowerTotals === "STAFF",
   };
+  for (const right of staffRights) fields[`staffMay.${right}`] = settings.staffMay.includes(right);
   for (const name of Object.keys(numbers)) fields[name] = String(member(settings, name));
   for (const currency of currencies) {
     const fee = settings.deliveryFees[currency];
@@ -90,6 +95,9 @@ export function changeOf(before: Fields, after: Fields, locale: string) {
 
   for (const name of ["timezone", "taxIncluded", "taxDeliveryFee", "requireOtp"])
     if (changed.has(name)) set(name, typeof after[name] === "string" ? after[name].trim() : after[name]);
+  if (changed.has("lowerTotals")) change.lowerTotals = after.lowerTotals ? "STAFF" : "MANAGER";
+  if (staffRights.some((right) => changed.has(`staffMay.${right}`)))
+    change.staffMay = staffRights.filter((right) => after[`staffMay.${right}`]);
   for (const [name, { min, max }] of Object.entries(numbers)) {
     const entered = text(after, name).trim();
     const value = Number(entered);

@@ -17,6 +17,9 @@ const labels: Record<string, string> = {
   "acceptance.cancelAfterMinutes": "Cancel after minutes",
   requireOtp: "Logins of the team",
   closures: "Closures",
+  lowerTotals: "Lower the total of an accepted order",
+  "staffMay.SELL_OUT": "Mark products as sold out",
+  "staffMay.FIND_CUSTOMERS": "Find customers by phone number",
 };
 
 /** Returns the label of a field, with the weekday in a locale. */

@@ -13,7 +13,7 @@ import { type Settings, closuresOf } from "./change";
 import { Closures } from "./closures";
 import { HoursEditor } from "./hours-editor";
 import { labelOf } from "./labels";
-import { FeesSection, OrdersSection, ReservationsSection, TaxSection, TimeSection } from "./sections";
+import { FeesSection, OrdersSection, ReservationsSection, StaffSection, TaxSection, TimeSection } from "./sections";
 import { SecondFactor } from "./second-factor";
 import { Conflict, useEdit, useSave } from "./use-edit";
 
@@ -63,6 +63,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       <HoursEditor {...section} />
       <Closures closures={closuresOf(fields)} onChange={(closures) => set({ closures })} errorOf={errorOf} />
       <OrdersSection {...section} />
+      <StaffSection {...section} />
       <TaxSection {...section} />
       <FeesSection {...section} currencies={edit.currencies} />
       <ReservationsSection {...section} />

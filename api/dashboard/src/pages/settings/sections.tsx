@@ -2,7 +2,7 @@ import { fulfillmentTypes, fulfillments } from "@/domain/orders";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
 import { Card } from "@/ui/page";
 
-import { type Fields, numbers, text } from "./change";
+import { type Fields, numbers, staffRights, text } from "./change";
 import { labelOf } from "./labels";
 
 /** The fields of the form, the function that changes some of them, and the function that returns their errors. */
@@ -95,6 +95,17 @@ export const OrdersSection = (section: SectionProps) => (
         hint="An order of your shop that nobody has accepted is cancelled. 0 = never."
       />
     </div>
+  </Card>
+);
+
+export const StaffSection = (section: SectionProps) => (
+  <Card title="Staff">
+    <fieldset className="grid gap-3">
+      <legend className="mb-3 text-sm">Members with the role STAFF may:</legend>
+      {[...staffRights.map((right) => `staffMay.${right}`), "lowerTotals"].map((name) => (
+        <Checkbox key={name} {...checkboxOf(section, name)} />
+      ))}
+    </fieldset>
   </Card>
 );
 
