@@ -35,6 +35,9 @@ const (
 	dashboard = "../../../api/dashboard"
 	// scriptLimit bounds the run of one script. Node ends a group of tests a minute earlier, and a step after a minute.
 	scriptLimit = 8 * time.Minute
+	// installations is the number of scripts that run at the same time, each with programs and data of its own. Most
+	// scripts wait for the browser longer than they use a processor.
+	installations = 2
 )
 
 // World is the input of the scripts.
@@ -55,24 +58,29 @@ type World struct {
 	Screenshots   string       `json:"screenshots,omitempty"`
 }
 
-// TestDashboard starts all programs and runs the scripts. They need Node, Chromium and `npm ci` in api/dashboard.
+// TestDashboard runs the scripts. They need Node, Chromium and `npm ci` in api/dashboard.
 func TestDashboard(t *testing.T) {
-	w := start(t)
-	if *screenshots != "" {
-		dir, err := filepath.Abs(*screenshots)
-		must(t, err)
-		w.Screenshots = dir
+	needed := find(t)
+	idle := make(chan *world, installations)
+	for range installations {
+		idle <- nil // not started
 	}
 	scripts, err := filepath.Glob(filepath.Join(dashboard, "e2e", "*.test.mjs"))
 	must(t, err)
 	for _, script := range scripts {
 		name := filepath.Base(script)
-		t.Run(strings.TrimSuffix(name, ".test.mjs"), func(t *testing.T) {
-			run := w.node(t, "--test", "--test-reporter=spec", "--test-timeout=420000", filepath.Join("e2e", name))
+		t.Run(strings.TrimSuffix(name, ".test.mjs"), func(script *testing.T) {
+			script.Parallel()
+			w := <-idle
+			defer func() { idle <- w }()
+			if w == nil {
+				w = needed.start(script, t)
+			}
+			run := w.node(script, "--test", "--test-reporter=spec", "--test-timeout=420000", filepath.Join("e2e", name))
 			out, err := run.CombinedOutput()
-			t.Logf("%s", out)
+			script.Logf("%s", out)
 			if err != nil {
-				t.Error(err)
+				script.Error(err)
 			}
 		})
 	}
@@ -80,7 +88,7 @@ func TestDashboard(t *testing.T) {
 
 // BenchmarkBoard measures the board of orders in Chromium, in milliseconds. It needs the programs of TestDashboard.
 func BenchmarkBoard(b *testing.B) {
-	run := start(b).node(b, filepath.Join("e2e", "board.bench.mjs"))
+	run := find(b).start(b, b).node(b, filepath.Join("e2e", "board.bench.mjs"))
 	run.Stderr = os.Stderr
 	out, err := run.Output()
 	must(b, err)
@@ -101,7 +109,7 @@ func (w *world) node(t testing.TB, args ...string) *exec.Cmd {
 	must(t, os.WriteFile(input, text, 0o600))
 	ctx, cancel := context.WithTimeout(t.Context(), scriptLimit)
 	t.Cleanup(cancel)
-	run := exec.CommandContext(ctx, w.nodePath, args...)
+	run := exec.CommandContext(ctx, w.tools.node, args...)
 	run.WaitDelay = 10 * time.Second // a browser of a killed script keeps its output open
 	run.Dir = dashboard
 	run.Env = append(os.Environ(), "COMANDA_WORLD="+input, "NODE_EXTRA_CA_CERTS="+w.infra.Ready.CAFile)
@@ -128,36 +136,63 @@ func missing(t testing.TB, what string) {
 	t.Skip(what)
 }
 
-// world holds the running programs.
-type world struct {
-	World
-	nodePath string
-	programs harness.Programs
-	infra    *harness.Infra
+// tools are the programs of an installation.
+type tools struct {
+	dir, node, chromium string
+	programs            harness.Programs
 }
 
-func start(t testing.TB) *world {
+// find builds our programs and finds the others. It skips the test if one of these is missing; in CI, the test fails.
+func find(t testing.TB) tools {
 	t.Helper()
-	w := &world{nodePath: program(t, "node")}
-	w.Chromium = program(t, "chromium", "chromium-browser", "google-chrome")
+	f := tools{
+		node: program(t, "node"), chromium: program(t, "chromium", "chromium-browser", "google-chrome"),
+	}
 	if _, err := os.Stat(filepath.Join(dashboard, "node_modules")); err != nil {
 		missing(t, "npm ci was not run in api/dashboard")
 	}
 	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Minute) // a first build of Temporal takes minutes
 	defer cancel()
-	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-browser-*")
+	var err error
+	f.dir, err = os.MkdirTemp(localpg.TempDir(), "comanda-browser-*")
 	must(t, err)
-	t.Cleanup(func() { must(t, os.RemoveAll(dir)) })
+	t.Cleanup(func() { must(t, os.RemoveAll(f.dir)) })
+	must(t, os.Chmod(f.dir, 0o755)) // PostgreSQL may run as another user
+	f.programs, err = harness.Build(ctx, f.dir)
+	must(t, err)
+	return f
+}
+
+// world holds the running programs.
+type world struct {
+	World
+	tools
+	life  testing.TB // the test at whose end they stop
+	infra *harness.Infra
+}
+
+// start starts an installation for t, which runs until the end of life.
+func (f tools) start(t, life testing.TB) *world {
+	t.Helper()
+	w := &world{tools: f, life: life}
+	w.Chromium = f.chromium
+	if *screenshots != "" {
+		dir, err := filepath.Abs(*screenshots)
+		must(t, err)
+		w.Screenshots = dir
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Minute)
+	defer cancel()
+	dir, err := os.MkdirTemp(f.dir, "world-*")
+	must(t, err)
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
-	w.programs, err = harness.Build(ctx, dir)
-	must(t, err)
 	if w.infra, err = w.programs.StartInfra(ctx, filepath.Join(dir, "data")); err != nil {
 		if strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
 			missing(t, localpg.ErrNotInstalled.Error())
 		}
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { stop(t, w.infra.Process) })
+	life.Cleanup(func() { stop(life, w.infra.Process) })
 
 	env := w.infra.Ready.Env
 	keyring, err := app.NewKeyring(app.NewSecret(env["COMANDA_SECRET_KEYS"]))
@@ -169,28 +204,30 @@ func start(t testing.TB) *world {
 	must(t, err)
 	w.Users, w.PlatformAdmin, w.Stores = seeded.Users, seeded.PlatformAdmin, seeded.Stores
 
-	w.Receiver = receiver(t, env)
+	w.Receiver = w.receivers(t)
 	w.Busy = busy(ctx, t, env, keyring, w.Stores[len(w.Stores)-1].StoreID, w.Receiver+"/204")
 
 	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
 	must(t, err)
-	mails := smtptest.New(t, smtptest.Config{Certificate: &certificate})
+	mails, stopMails, err := smtptest.Start(ctx, smtptest.Config{Certificate: &certificate})
+	must(t, err)
+	life.Cleanup(stopMails)
 	w.Mailing = w.serve(t, ctx, map[string]string{"COMANDA_SMTP_URL": mails.URL()}).url
 	web := httptest.NewServer(inbox(mails))
-	t.Cleanup(web.Close)
+	life.Cleanup(web.Close)
 	w.Inbox = web.URL
 
 	worker, err := w.programs.StartComanda(ctx, w.infra, "worker", map[string]string{
 		"COMANDA_RETRY_SCHEDULE": "1s", "COMANDA_SMTP_URL": mails.URL(), "COMANDA_BASE_URL": w.Mailing,
 	})
 	must(t, err)
-	t.Cleanup(worker.Kill)
+	life.Cleanup(worker.Kill)
 	hasty := w.serve(t, ctx, map[string]string{"COMANDA_ACCESS_TOKEN_TTL": "3s"})
 	w.Hasty = hasty.url
 	api := w.serve(t, ctx, nil)
 	w.API = api.url
 	control := httptest.NewServer(api)
-	t.Cleanup(control.Close)
+	life.Cleanup(control.Close)
 	w.Control = control.URL
 	return w
 }
@@ -223,7 +260,7 @@ func (w *world) serve(t testing.TB, ctx context.Context, settings map[string]str
 	}}
 	s.process, err = s.start()
 	must(t, err)
-	t.Cleanup(func() {
+	w.life.Cleanup(func() {
 		s.lock.Lock()
 		defer s.lock.Unlock()
 		if s.process != nil {
@@ -250,10 +287,11 @@ func (s *server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// receiver starts the webhook receivers and returns their base URL. The response of /hostile contains HTML and scripts,
-// which the dashboard must show as text. /forward/PORT terminates TLS for a program of a script.
-func receiver(t testing.TB, env map[string]string) string {
+// receivers starts the webhook receivers and returns their base URL. The response of /hostile contains HTML and
+// scripts, which the dashboard must show as text. /forward/PORT terminates TLS for a program of a script.
+func (w *world) receivers(t testing.TB) string {
 	t.Helper()
+	env := w.infra.Ready.Env
 	certificate, err := tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"])
 	must(t, err)
 	responses := http.NewServeMux()
@@ -279,7 +317,7 @@ func receiver(t testing.TB, env map[string]string) string {
 	server.TLS = &tls.Config{Certificates: []tls.Certificate{certificate}}
 	server.Config.ErrorLog = slog.NewLogLogger(slog.DiscardHandler, slog.LevelError)
 	server.StartTLS()
-	t.Cleanup(server.Close)
+	w.life.Cleanup(server.Close)
 	return server.URL
 }
 
