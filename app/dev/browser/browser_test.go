@@ -146,7 +146,8 @@ type tools struct {
 func find(t testing.TB) tools {
 	t.Helper()
 	f := tools{
-		node: program(t, "node"), chromium: program(t, "chromium", "chromium-browser", "google-chrome"),
+		node:     program(t, "node"),
+		chromium: program(t, "chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"),
 	}
 	if _, err := os.Stat(filepath.Join(dashboard, "node_modules")); err != nil {
 		missing(t, "npm ci was not run in api/dashboard")
