@@ -45,8 +45,12 @@ func (p Programs) command(ctx context.Context, path string, args ...string) *exe
 	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", p.namespace, path}, args...)...)
 }
 
-// Build builds the programs into a directory.
+// Build builds the programs into a directory. It takes them from the directory TEST_PROGRAMS if the variable is set:
+// .ci/run builds them once for all packages, because linking Temporal takes longer than most tests.
 func Build(ctx context.Context, dir string) (Programs, error) {
+	if built := os.Getenv("TEST_PROGRAMS"); built != "" {
+		return Programs{Dev: filepath.Join(built, "dev"), Comanda: filepath.Join(built, "comanda")}, nil
+	}
 	p := Programs{Dev: filepath.Join(dir, "dev"), Comanda: filepath.Join(dir, "comanda")}
 	const module = "github.com/comanda-dev/comanda"
 	for path, pkg := range map[string]string{p.Dev: module + "/app/dev/stack", p.Comanda: module + "/app/cmd/comanda"} {
