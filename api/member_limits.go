@@ -81,6 +81,10 @@ var memberLimits = map[string]string{
 
 	"closurereason": "max=200",
 	"dayminutes":    between(0, 24*60),
+	"leastpoints":   between(0, app.MaxPoints),
+	"loyaltypoints": between(1, app.MaxPoints),
+	"pointvalue":    between(1, 1_000_000), // minor units
+	"pointvalues":   fmt.Sprintf("max=%d,dive,keys,currency,endkeys,omitempty,pointvalue", maxPrices),
 	"leadminutes":   between(0, 30*24*60),
 	"spans":         "max=24,each", // of a day
 	"staffrights":   fmt.Sprintf("max=%d,unique,dive,enum", len(app.StaffRights)),

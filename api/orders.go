@@ -15,7 +15,7 @@ var (
 	listOrders = handle("listOrders", (*Server).orders)
 	quoteOrder = handle("quoteOrder", (*Server).quoteOrder,
 		app.CodeProductUnavailable, app.CodeOptionInvalid, app.CodePriceNotSet, app.CodeAmountTooLarge,
-		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow)
+		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict)
 	getOrder = handle("getOrder", (*Server).order)
 )
 
@@ -29,6 +29,7 @@ type placeOrderIn struct {
 	DeliveryAddress    *app.DeliveryAddress `json:"deliveryAddress"`
 	StoreViewID        app.StoreViewID      `json:"storeViewId" validate:"omitempty,id"`
 	DiscountMinor      int64                `json:"discountMinor" validate:"amount"`
+	LoyaltyPoints      *int64               `json:"loyaltyPoints" validate:"omitempty,loyaltypoints"`
 	ExpectedTotalMinor *int64               `json:"expectedTotalMinor" validate:"omitempty,amount"`
 	RequestedFor       *app.Time            `json:"requestedFor"`
 	Note               string               `json:"note" validate:"ordernote"`
@@ -82,6 +83,9 @@ func (in placeOrderIn) check() []app.Detail {
 			faults = append(faults, app.Detail{Path: "deliveryAddress", Message: "is only allowed for DELIVERY"})
 		}
 	}
+	if in.LoyaltyPoints != nil && in.CustomerID == "" {
+		faults = append(faults, app.Detail{Path: "loyaltyPoints", Message: "are only for a customer with an account"})
+	}
 	if in.TableLabel != "" && in.FulfillmentType != app.FulfillmentDineIn {
 		faults = append(faults, app.Detail{Path: "tableLabel", Message: "is only allowed for DINE_IN"})
 	}
@@ -103,6 +107,7 @@ func (in placeOrderIn) order(c *call) app.NewOrder {
 		ExpectedTotalMinor: in.ExpectedTotalMinor, Note: in.Note, TableLabel: in.TableLabel,
 		RequestedFor: in.RequestedFor, ExternalID: in.ExternalID, Metadata: in.Metadata, By: c.actor(),
 	}
+	patch(&wanted.LoyaltyPoints, in.LoyaltyPoints)
 	for _, item := range in.Items {
 		wanted.Items = append(wanted.Items, item.item())
 	}

@@ -18,27 +18,33 @@ func (s *Server) settings(ctx context.Context, c *call, _ storeParam) (app.Setti
 	return settings, err
 }
 
+type loyaltySettingsIn struct {
+	MinorPerPoint amounts `json:"minorPerPoint" validate:"pointvalues"`
+	MinPoints     *int64  `json:"minPoints" validate:"omitempty,leastpoints"`
+}
+
 type changeSettingsIn struct {
-	IfMatch               etag              `header:"If-Match"`
-	Timezone              *string           `json:"timezone" validate:"omitempty,timezone"`
-	BusinessDayCutoffHour *int              `json:"businessDayCutoffHour" validate:"omitempty,min=0,max=23"`
-	TaxRatePPM            *int64            `json:"taxRatePpm" validate:"omitempty,taxrate"`
-	TaxIncluded           *bool             `json:"taxIncluded"`
-	TaxDeliveryFee        *bool             `json:"taxDeliveryFee"`
-	Fees                  amounts           `json:"deliveryFees" validate:"pricespatch"`
-	Seats                 *int              `json:"seats" validate:"omitempty,min=0,max=100000"`
-	ReservationMinutes    *int              `json:"reservationMinutes" validate:"omitempty,stay"`
-	BookingLeadMinutes    *int              `json:"bookingLeadMinutes" validate:"omitempty,leadminutes"`
-	BookingMaxDays        *int              `json:"bookingMaxDays" validate:"omitempty,min=1,max=730"`
-	OpeningHours          hoursPatch        `json:"openingHours" validate:"max=3,dive,keys,enum,endkeys,omitempty"`
-	Closures              *[]closureIn      `json:"closures" validate:"omitempty,max=100,each"`
-	PrepMinutes           *prepMinutesIn    `json:"prepMinutes"`
-	OrderLeadMinutes      *int              `json:"orderLeadMinutes" validate:"omitempty,leadminutes"`
-	OrderMaxDays          *int              `json:"orderMaxDays" validate:"omitempty,min=0,max=365"`
-	Acceptance            *acceptanceIn     `json:"acceptance"`
-	RequireOTP            *bool             `json:"requireOtp"`
-	LowerTotals           *app.LowerTotals  `json:"lowerTotals" validate:"omitempty,enum"`
-	StaffMay              *[]app.StaffRight `json:"staffMay" validate:"omitempty,staffrights"`
+	IfMatch               etag               `header:"If-Match"`
+	Timezone              *string            `json:"timezone" validate:"omitempty,timezone"`
+	BusinessDayCutoffHour *int               `json:"businessDayCutoffHour" validate:"omitempty,min=0,max=23"`
+	TaxRatePPM            *int64             `json:"taxRatePpm" validate:"omitempty,taxrate"`
+	TaxIncluded           *bool              `json:"taxIncluded"`
+	TaxDeliveryFee        *bool              `json:"taxDeliveryFee"`
+	Fees                  amounts            `json:"deliveryFees" validate:"pricespatch"`
+	Seats                 *int               `json:"seats" validate:"omitempty,min=0,max=100000"`
+	ReservationMinutes    *int               `json:"reservationMinutes" validate:"omitempty,stay"`
+	BookingLeadMinutes    *int               `json:"bookingLeadMinutes" validate:"omitempty,leadminutes"`
+	BookingMaxDays        *int               `json:"bookingMaxDays" validate:"omitempty,min=1,max=730"`
+	OpeningHours          hoursPatch         `json:"openingHours" validate:"max=3,dive,keys,enum,endkeys,omitempty"`
+	Closures              *[]closureIn       `json:"closures" validate:"omitempty,max=100,each"`
+	PrepMinutes           *prepMinutesIn     `json:"prepMinutes"`
+	OrderLeadMinutes      *int               `json:"orderLeadMinutes" validate:"omitempty,leadminutes"`
+	OrderMaxDays          *int               `json:"orderMaxDays" validate:"omitempty,min=0,max=365"`
+	Acceptance            *acceptanceIn      `json:"acceptance"`
+	RequireOTP            *bool              `json:"requireOtp"`
+	LowerTotals           *app.LowerTotals   `json:"lowerTotals" validate:"omitempty,enum"`
+	StaffMay              *[]app.StaffRight  `json:"staffMay" validate:"omitempty,staffrights"`
+	Loyalty               *loyaltySettingsIn `json:"loyalty"`
 }
 
 // apply applies the merge patch to settings.
@@ -57,6 +63,11 @@ func (in changeSettingsIn) apply(s *app.Settings) error {
 	patch(&s.ReservationMinutes, in.ReservationMinutes)
 	patch(&s.BookingLeadMinutes, in.BookingLeadMinutes)
 	patch(&s.BookingMaxDays, in.BookingMaxDays)
+	if in.Loyalty != nil {
+		s.Loyalty.MinorPerPoint = patchEach(s.Loyalty.MinorPerPoint, in.Loyalty.MinorPerPoint,
+			func(_, worth int64) int64 { return worth })
+		patch(&s.Loyalty.MinPoints, in.Loyalty.MinPoints)
+	}
 	in.applyHours(s)
 	return s.Check()
 }

@@ -21,6 +21,7 @@ func TestSettings(t *testing.T) {
 		DeliveryFees: map[app.Currency]int64{"EUR": 250, "USD": 300},
 		Seats:        50, ReservationMinutes: 120, BookingMaxDays: 90, Version: 1,
 		LowerTotals: app.StaffLowerTotals, StaffMay: []app.StaffRight{},
+		Loyalty:      app.Loyalty{MinorPerPoint: map[app.Currency]int64{}},
 		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{}, OrderMaxDays: 14,
 		PrepMinutes: map[app.FulfillmentType]int{"DELIVERY": 20, "PICKUP": 20, "DINE_IN": 20},
 	}
@@ -47,6 +48,7 @@ func TestSettings(t *testing.T) {
 	}, ifMatch(1)).ok(200, &changed)
 	want = app.Settings{
 		Timezone: "Asia/Kathmandu", BusinessDayCutoffHour: 4, LowerTotals: app.StaffLowerTotals,
+		Loyalty:            app.Loyalty{MinorPerPoint: map[app.Currency]int64{}},
 		StaffMay:           []app.StaffRight{},
 		DeliveryFees:       map[app.Currency]int64{"EUR": 250, "JPY": 0},
 		ReservationMinutes: 15, BookingLeadMinutes: 60, BookingMaxDays: 1, Version: 2,

@@ -39,6 +39,7 @@ func TestStore(t *testing.T) {
 			"DELIVERY": {OpenNow: true}, "PICKUP": {OpenNow: true}, "DINE_IN": {OpenNow: true},
 		},
 		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{}, StaffMay: []app.StaffRight{},
+		Loyalty: app.Loyalty{MinorPerPoint: map[app.Currency]int64{}},
 	}
 	got := get(w.tokens["STAFF"])
 	if len(got.StoreViews) != 2 || got.StoreViews[0] != own.view || got.StoreViews[1].Code != "en_us" {
@@ -89,6 +90,7 @@ func TestAddStore(t *testing.T) {
 			app.FulfillmentDineIn: {OpenNow: true},
 		},
 		OpeningHours: app.OpeningHours{}, Closures: []app.Closure{}, StaffMay: []app.StaffRight{},
+		Loyalty: app.Loyalty{MinorPerPoint: map[app.Currency]int64{}},
 	}
 	for i := range added.StoreViews {
 		want.StoreViews[i].ID = added.StoreViews[i].ID

@@ -60,9 +60,7 @@ var enums = map[reflect.Type][]string{
 	}),
 	reflect.TypeFor[app.CustomerKind]():  texts([]app.CustomerKind{app.CustomerRegistered, app.CustomerGuest}),
 	reflect.TypeFor[app.PaymentResult](): texts([]app.PaymentResult{app.PaymentSucceeded, app.PaymentFailed}),
-	reflect.TypeFor[app.LoyaltyKind](): texts([]app.LoyaltyKind{
-		app.PointsEarned, app.PointsReversed, app.PointsRestored,
-	}),
+	reflect.TypeFor[app.LoyaltyKind]():   texts(app.LoyaltyKinds[:]),
 	reflect.TypeFor[app.PaymentStatus](): texts([]app.PaymentStatus{
 		app.PaymentUnpaid, app.PaymentPartiallyPaid, app.PaymentPaid, app.PaymentPartiallyRefunded, app.PaymentRefunded,
 	}),

@@ -52,6 +52,8 @@ type Order struct {
 	TaxMinor           int64            `json:"taxMinor"`
 	Taxes              []Tax            `json:"taxes"` // by rate; the taxes add up to taxMinor
 	DiscountMinor      int64            `json:"discountMinor"`
+	LoyaltyPoints      int64            `json:"loyaltyPoints"` // redeemed with the order
+	LoyaltyMinor       int64            `json:"loyaltyMinor"`  // their worth, which lowers the total like a discount
 	TotalMinor         int64            `json:"totalMinor"`
 	TaxIncluded        bool             `json:"taxIncluded"`
 	Currency           Currency         `json:"currency"`
@@ -140,6 +142,7 @@ type NewOrder struct {
 	DeliveryAddress    *DeliveryAddress
 	StoreViewID        StoreViewID // "" = the caller's view
 	DiscountMinor      int64
+	LoyaltyPoints      int64  // to redeem; only with CustomerID
 	ExpectedTotalMinor *int64 // if set, an order with another total is refused
 	Note               string
 	TableLabel         string // only for DINE_IN
@@ -168,6 +171,8 @@ type OrderQuote struct {
 	TaxMinor         int64           `json:"taxMinor"`
 	Taxes            []Tax           `json:"taxes"` // by rate; the taxes add up to taxMinor
 	DiscountMinor    int64           `json:"discountMinor"`
+	LoyaltyPoints    int64           `json:"loyaltyPoints"`
+	LoyaltyMinor     int64           `json:"loyaltyMinor"`
 	TotalMinor       int64           `json:"totalMinor"` // can be sent as expectedTotalMinor when placing the order
 	TaxIncluded      bool            `json:"taxIncluded"`
 	Currency         Currency        `json:"currency"`

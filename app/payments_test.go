@@ -77,7 +77,7 @@ func TestLoyaltyPoints(t *testing.T) {
 				Status: c.status, SubtotalMinor: c.subtotal, DiscountMinor: c.discount, TotalMinor: c.total,
 				PaidMinor: c.paid, RefundedMinor: c.refunded,
 			}
-			if got := o.LoyaltyPoints(); got != c.want {
+			if got := o.EarnedPoints(); got != c.want {
 				t.Errorf("%s: %d points, want %d", name, got, c.want)
 			}
 		})
@@ -93,25 +93,25 @@ func TestLoyaltyPointsInvariants(t *testing.T) {
 		o := app.Order{Status: app.OrderCompleted, SubtotalMinor: amount(app.MaxAmountMinor/4, "subtotal")}
 		o.DiscountMinor = amount(o.SubtotalMinor, "discount")
 		o.TotalMinor = o.SubtotalMinor - o.DiscountMinor + amount(app.MaxAmountMinor/4, "fee and tax")
-		earned := o.LoyaltyPoints()
+		earned := o.EarnedPoints()
 		if earned != (o.SubtotalMinor-o.DiscountMinor)/100 {
 			t.Fatalf("earned %d points, want %d", earned, (o.SubtotalMinor-o.DiscountMinor)/100)
 		}
 		for range rapid.IntRange(1, 20).Draw(t, "steps") {
-			before := o.LoyaltyPoints()
+			before := o.EarnedPoints()
 			refund := rapid.Bool().Draw(t, "refund") && o.PaidMinor > o.RefundedMinor
 			if refund {
 				o.RefundedMinor += 1 + amount(o.PaidMinor-o.RefundedMinor-1, "refunded")
 			} else {
 				o.PaidMinor += 1 + amount(app.MaxAmountMinor/32, "paid")
 			}
-			points := o.LoyaltyPoints()
+			points := o.EarnedPoints()
 			if points < 0 || points > earned || refund && points > before || !refund && points < before {
 				t.Fatalf("refund %v: from %d to %d of %d earned points, order %+v", refund, before, points, earned, o)
 			}
 		}
-		if o.RefundedMinor = o.PaidMinor; o.LoyaltyPoints() != 0 {
-			t.Fatalf("fully refunded: %d points, want 0, order %+v", o.LoyaltyPoints(), o)
+		if o.RefundedMinor = o.PaidMinor; o.EarnedPoints() != 0 {
+			t.Fatalf("fully refunded: %d points, want 0, order %+v", o.EarnedPoints(), o)
 		}
 	})
 }

@@ -31,6 +31,7 @@ type Settings struct {
 	RequireOTP       bool                    `json:"requireOtp"` // members need one-time passwords
 	LowerTotals      LowerTotals             `json:"lowerTotals"`
 	StaffMay         []StaffRight            `json:"staffMay"` // in the order of [StaffRights]
+	Loyalty          Loyalty                 `json:"loyalty"`
 	Version          int64                   `json:"version"`
 }
 
@@ -106,6 +107,9 @@ func membersOf(s Settings) map[string]any {
 	}
 	if s.Closures == nil {
 		s.Closures = []Closure{}
+	}
+	if s.Loyalty.MinorPerPoint == nil {
+		s.Loyalty.MinorPerPoint = map[Currency]int64{}
 	}
 	if s.StaffMay == nil {
 		s.StaffMay = []StaffRight{}

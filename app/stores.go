@@ -52,6 +52,7 @@ type Store struct {
 	Scopes        []Scope     `json:"scopes,omitzero"` // of the API key; absent for users
 
 	StaffMay []StaffRight `json:"staffMay"` // as in the settings
+	Loyalty  Loyalty      `json:"loyalty"`  // as in the settings
 
 	BusinessDayCutoffHour int `json:"businessDayCutoffHour"` // local hour at which a business day begins
 

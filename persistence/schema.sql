@@ -492,16 +492,17 @@ CREATE TABLE loyalty_entries (
     CONSTRAINT loyalty_entries_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
     CONSTRAINT loyalty_entries_check CHECK (((kind = 'REVERSED'::text) = (refund_id IS NOT NULL))),
     CONSTRAINT loyalty_entries_check1 CHECK (
-CASE kind
-    WHEN 'REVERSED'::text THEN (points < 0)
+CASE
+    WHEN (kind = ANY (ARRAY['REVERSED'::text, 'REDEEMED'::text])) THEN (points < 0)
     ELSE (points > 0)
 END),
-    CONSTRAINT loyalty_entries_kind_check CHECK ((kind = ANY (ARRAY['EARNED'::text, 'REVERSED'::text,
-        'RESTORED'::text])))
+    CONSTRAINT loyalty_entries_kind_check CHECK ((kind = ANY (ARRAY['EARNED'::text, 'REVERSED'::text, 'RESTORED'::text,
+        'REDEEMED'::text, 'RETURNED'::text])))
 );
-CREATE UNIQUE INDEX loyalty_earned_once ON loyalty_entries (order_id) WHERE (kind = 'EARNED'::text);
 CREATE INDEX loyalty_of_customer ON loyalty_entries (store_id, customer_id, created_at, id);
 CREATE INDEX loyalty_of_order ON loyalty_entries (store_id, order_id);
+CREATE UNIQUE INDEX loyalty_once ON loyalty_entries (order_id, kind) WHERE (kind = ANY (ARRAY['EARNED'::text,
+        'REDEEMED'::text, 'RETURNED'::text]));
 ALTER TABLE loyalty_entries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON loyalty_entries TO comanda_system USING (true);
 CREATE POLICY one_store ON loyalty_entries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
@@ -698,6 +699,8 @@ CREATE TABLE orders (
     item_count bigint NOT NULL,
     subtotal_minor bigint NOT NULL,
     discount_minor bigint NOT NULL,
+    loyalty_points bigint NOT NULL DEFAULT 0,
+    loyalty_minor bigint NOT NULL DEFAULT 0,
     delivery_fee_minor bigint NOT NULL,
     delivery_fee_tax_ppm bigint,
     tax_minor bigint NOT NULL,
@@ -727,13 +730,17 @@ CREATE TABLE orders (
     CONSTRAINT orders_check CHECK (((discount_minor >= 0) AND (discount_minor <= subtotal_minor))),
     CONSTRAINT orders_check1 CHECK (((refunded_minor >= 0) AND (refunded_minor <= paid_minor))),
     CONSTRAINT orders_check2 CHECK (((compensated_minor >= 0) AND (compensated_minor <= refunded_minor))),
-    CONSTRAINT orders_check3 CHECK ((total_minor = (((subtotal_minor - discount_minor) + delivery_fee_minor) +
+    CONSTRAINT orders_check3 CHECK ((((loyalty_points > 0) = (loyalty_minor > 0)) AND (loyalty_points >= 0) AND
+        (loyalty_minor >= 0))),
+    CONSTRAINT orders_check4 CHECK (((discount_minor + loyalty_minor) <= subtotal_minor)),
+    CONSTRAINT orders_check5 CHECK ((total_minor = ((((subtotal_minor - discount_minor) - loyalty_minor) +
+        delivery_fee_minor) +
 CASE
     WHEN tax_included THEN (0)::bigint
     ELSE tax_minor
 END))),
-    CONSTRAINT orders_check4 CHECK (((fulfillment_type = 'DELIVERY'::text) = (delivery_address IS NOT NULL))),
-    CONSTRAINT orders_check5 CHECK (((requested_for IS NULL) = (due_at IS NULL))),
+    CONSTRAINT orders_check6 CHECK (((fulfillment_type = 'DELIVERY'::text) = (delivery_address IS NOT NULL))),
+    CONSTRAINT orders_check7 CHECK (((requested_for IS NULL) = (due_at IS NULL))),
     CONSTRAINT orders_delivery_fee_minor_check CHECK ((delivery_fee_minor >= 0)),
     CONSTRAINT orders_fulfillment_type_check CHECK ((fulfillment_type = ANY (ARRAY['DELIVERY'::text, 'PICKUP'::text,
         'DINE_IN'::text]))),
@@ -1198,6 +1205,8 @@ CREATE TABLE stores (
     cancel_after_minutes integer NOT NULL DEFAULT 0,
     lower_totals text NOT NULL DEFAULT 'STAFF'::text,
     staff_may text[] NOT NULL DEFAULT '{}'::text[],
+    loyalty_minor_per_point jsonb NOT NULL DEFAULT '{}'::jsonb,
+    loyalty_min_points bigint NOT NULL DEFAULT 0,
     seats integer NOT NULL DEFAULT 50,
     reservation_minutes integer NOT NULL DEFAULT 120,
     booking_lead_minutes integer NOT NULL DEFAULT 0,
@@ -1218,6 +1227,7 @@ CREATE TABLE stores (
     CONSTRAINT stores_check CHECK ((sandbox_of <> id)),
     CONSTRAINT stores_country_code_check CHECK ((country_code ~ '^[A-Z]{2}$'::text)),
     CONSTRAINT stores_lower_totals_check CHECK ((lower_totals = ANY (ARRAY['STAFF'::text, 'MANAGER'::text]))),
+    CONSTRAINT stores_loyalty_min_points_check CHECK ((loyalty_min_points >= 0)),
     CONSTRAINT stores_order_lead_minutes_check CHECK (((order_lead_minutes >= 0) AND (order_lead_minutes <= 43200))),
     CONSTRAINT stores_order_max_days_check CHECK (((order_max_days >= 0) AND (order_max_days <= 365))),
     CONSTRAINT stores_remind_after_minutes_check CHECK (((remind_after_minutes >= 0) AND (remind_after_minutes <=
@@ -1508,7 +1518,8 @@ BEGIN
             gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
         VALUES (NEW.store_id, NEW.business_date, date_bin('15 minutes', NEW.created_at, 'epoch'), NEW.currency,
             sold, sold * guest, cancelled,
-            sold * NEW.subtotal_minor, sold * NEW.discount_minor, sold * NEW.tax_minor, sold * NEW.delivery_fee_minor,
+            sold * NEW.subtotal_minor, sold * (NEW.discount_minor + NEW.loyalty_minor), sold * NEW.tax_minor,
+            sold * NEW.delivery_fee_minor,
             sold * NEW.item_count)
         ON CONFLICT (store_id, business_date, quarter, currency) DO UPDATE SET
             orders = s.orders + excluded.orders, guest_orders = s.guest_orders + excluded.guest_orders,

@@ -33,7 +33,9 @@ type settingsRow struct {
 	CancelAfterMinutes    int
 	RequireOTP            bool `bun:"require_otp"`
 	LowerTotals           app.LowerTotals
-	StaffMay              []app.StaffRight `bun:",array"`
+	StaffMay              []app.StaffRight       `bun:",array"`
+	LoyaltyMinorPerPoint  map[app.Currency]int64 `bun:"type:jsonb"`
+	LoyaltyMinPoints      int64
 	SettingsVersion       int64
 }
 
@@ -47,7 +49,9 @@ func (r settingsRow) settings() app.Settings {
 		Acceptance: app.Acceptance{
 			RemindAfterMinutes: r.RemindAfterMinutes, CancelAfterMinutes: r.CancelAfterMinutes,
 		},
-		RequireOTP: r.RequireOTP, LowerTotals: r.LowerTotals, StaffMay: r.StaffMay, Version: r.SettingsVersion,
+		RequireOTP: r.RequireOTP, LowerTotals: r.LowerTotals, StaffMay: r.StaffMay,
+		Loyalty: app.Loyalty{MinorPerPoint: r.LoyaltyMinorPerPoint, MinPoints: r.LoyaltyMinPoints},
+		Version: r.SettingsVersion,
 	}
 }
 
@@ -59,7 +63,9 @@ func rowOfSettings(s app.Settings) settingsRow {
 		BookingMaxDays: s.BookingMaxDays, OpeningHours: s.OpeningHours, Closures: s.Closures,
 		PrepMinutes: s.PrepMinutes, OrderLeadMinutes: s.OrderLeadMinutes, OrderMaxDays: s.OrderMaxDays,
 		RemindAfterMinutes: s.Acceptance.RemindAfterMinutes, CancelAfterMinutes: s.Acceptance.CancelAfterMinutes,
-		RequireOTP: s.RequireOTP, LowerTotals: s.LowerTotals, StaffMay: s.StaffMay, SettingsVersion: s.Version,
+		RequireOTP: s.RequireOTP, LowerTotals: s.LowerTotals, StaffMay: s.StaffMay,
+		LoyaltyMinorPerPoint: s.Loyalty.MinorPerPoint, LoyaltyMinPoints: s.Loyalty.MinPoints,
+		SettingsVersion: s.Version,
 	}
 }
 

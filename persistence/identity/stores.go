@@ -41,6 +41,8 @@ func storesWhere(ctx context.Context, tx bun.IDB, now time.Time, column, value s
 	err := tx.NewRaw(`SELECT s.id AS store_id, s.name AS store_name, w.id AS website_id, w.name AS website_name,
 			w.domain AS website_domain, s.country_code, s.timezone, s.sandbox_of, s.business_day_cutoff_hour,
 			to_jsonb(s.staff_may) AS staff_may,
+			jsonb_build_object('minorPerPoint', s.loyalty_minor_per_point, 'minPoints', s.loyalty_min_points)
+				AS loyalty,
 			CASE WHEN s.sandbox_of IS NULL THEN 'live' ELSE 'test' END AS mode,
 			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency,
 			v.is_default AS view_is_default,

@@ -53,6 +53,8 @@ CREATE TABLE stores (
     lower_totals             text NOT NULL DEFAULT 'STAFF' CHECK (lower_totals IN ('STAFF', 'MANAGER')), -- least role
     staff_may                text[] NOT NULL DEFAULT '{}' -- rights beyond those of the role STAFF
         CHECK (staff_may <@ ARRAY['SELL_OUT', 'FIND_CUSTOMERS']),
+    loyalty_minor_per_point  jsonb NOT NULL DEFAULT '{}', -- worth of a point in minor units, by currency
+    loyalty_min_points       bigint NOT NULL DEFAULT 0 CHECK (loyalty_min_points >= 0),
     seats                    integer NOT NULL DEFAULT 50 CHECK (seats BETWEEN 0 AND 100000),
     reservation_minutes      integer NOT NULL DEFAULT 120 CHECK (reservation_minutes BETWEEN 15 AND 1440),
     booking_lead_minutes     integer NOT NULL DEFAULT 0 CHECK (booking_lead_minutes BETWEEN 0 AND 43200),

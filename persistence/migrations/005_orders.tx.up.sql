@@ -33,6 +33,8 @@ CREATE TABLE orders (
     item_count          bigint NOT NULL CHECK (item_count > 0),
     subtotal_minor      bigint NOT NULL CHECK (subtotal_minor >= 0),
     discount_minor      bigint NOT NULL CHECK (discount_minor BETWEEN 0 AND subtotal_minor),
+    loyalty_points      bigint NOT NULL DEFAULT 0,
+    loyalty_minor       bigint NOT NULL DEFAULT 0, -- worth of the points
     delivery_fee_minor  bigint NOT NULL CHECK (delivery_fee_minor >= 0),
     delivery_fee_tax_ppm bigint, -- tax rate of the delivery fee; null = not taxed
     tax_minor           bigint NOT NULL CHECK (tax_minor >= 0),
@@ -57,7 +59,9 @@ CREATE TABLE orders (
     search_email        text COLLATE "C" GENERATED ALWAYS AS (lower(customer_email)) STORED,
     search_phone        text COLLATE "C" GENERATED ALWAYS AS (customer_phone) STORED,
     UNIQUE (store_id, number),
-    CHECK (total_minor = subtotal_minor - discount_minor + delivery_fee_minor
+    CHECK ((loyalty_points > 0) = (loyalty_minor > 0) AND loyalty_points >= 0 AND loyalty_minor >= 0),
+    CHECK (discount_minor + loyalty_minor <= subtotal_minor),
+    CHECK (total_minor = subtotal_minor - discount_minor - loyalty_minor + delivery_fee_minor
         + CASE WHEN tax_included THEN 0 ELSE tax_minor END),
     CHECK ((fulfillment_type = 'DELIVERY') = (delivery_address IS NOT NULL)),
     CHECK ((requested_for IS NULL) = (due_at IS NULL))
@@ -199,13 +203,13 @@ CREATE TABLE loyalty_entries (
     customer_id text NOT NULL REFERENCES customers,
     order_id    text NOT NULL REFERENCES orders,
     refund_id   text UNIQUE REFERENCES refunds,
-    kind        text NOT NULL CHECK (kind IN ('EARNED', 'REVERSED', 'RESTORED')),
+    kind        text NOT NULL CHECK (kind IN ('EARNED', 'REVERSED', 'RESTORED', 'REDEEMED', 'RETURNED')),
     points      bigint NOT NULL,
     created_at  timestamptz NOT NULL,
     CHECK ((kind = 'REVERSED') = (refund_id IS NOT NULL)),
-    CHECK (CASE kind WHEN 'REVERSED' THEN points < 0 ELSE points > 0 END)
+    CHECK (CASE WHEN kind IN ('REVERSED', 'REDEEMED') THEN points < 0 ELSE points > 0 END)
 );
-CREATE UNIQUE INDEX loyalty_earned_once ON loyalty_entries (order_id) WHERE kind = 'EARNED';
+CREATE UNIQUE INDEX loyalty_once ON loyalty_entries (order_id, kind) WHERE kind IN ('EARNED', 'REDEEMED', 'RETURNED');
 CREATE INDEX loyalty_of_order ON loyalty_entries (store_id, order_id);
 CREATE INDEX loyalty_of_customer ON loyalty_entries (store_id, customer_id, created_at, id);
 CALL fence('loyalty_entries', 'store_id');

@@ -101,7 +101,8 @@ BEGIN
             gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
         VALUES (NEW.store_id, NEW.business_date, date_bin('15 minutes', NEW.created_at, 'epoch'), NEW.currency,
             sold, sold * guest, cancelled,
-            sold * NEW.subtotal_minor, sold * NEW.discount_minor, sold * NEW.tax_minor, sold * NEW.delivery_fee_minor,
+            sold * NEW.subtotal_minor, sold * (NEW.discount_minor + NEW.loyalty_minor), sold * NEW.tax_minor,
+            sold * NEW.delivery_fee_minor,
             sold * NEW.item_count)
         ON CONFLICT (store_id, business_date, quarter, currency) DO UPDATE SET
             orders = s.orders + excluded.orders, guest_orders = s.guest_orders + excluded.guest_orders,

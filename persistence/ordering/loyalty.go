@@ -27,21 +27,30 @@ type loyaltyRow struct {
 	CreatedAt   time.Time
 }
 
-// settlePoints adds an entry of the given kind to the ledger, so that the points of a locked order
-// match the order's status and amounts. It adds nothing if they already match. Call it after each
-// change of status, payments or refunds; refund is set for PointsReversed only.
+// settlePoints returns redeemed points if it is time, and adds an entry of the given kind to the ledger, so that the
+// earned points of a locked order match the order's status and amounts. It adds nothing if they already match. Call it
+// after each change of status, payments or refunds; refund is set for PointsReversed only.
 func settlePoints(
 	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
 ) error {
+	if err := returnPoints(ctx, tx, now, order); err != nil {
+		return err
+	}
 	if order.Status != app.OrderCompleted {
 		return nil
 	}
 	var points int64
-	err := tx.NewRaw(`SELECT coalesce(sum(points), 0)::bigint
-		FROM loyalty_entries WHERE store_id = ? AND order_id = ?`, order.StoreID, order.ID).Scan(ctx, &points)
-	change := order.LoyaltyPoints() - points
+	err := tx.NewRaw(`SELECT coalesce(sum(points), 0)::bigint FROM loyalty_entries
+		WHERE store_id = ? AND order_id = ? AND kind NOT IN (?, ?)`, order.StoreID, order.ID, app.PointsRedeemed,
+		app.PointsReturned).Scan(ctx, &points)
+	change := order.EarnedPoints() - points
 	if err != nil || change == 0 {
 		return err
+	}
+	if change < 0 {
+		if change, err = reversible(ctx, tx, order, kind, change); err != nil || change == 0 {
+			return err
+		}
 	}
 	row := loyaltyRow{
 		ID: app.NewID[app.LoyaltyEntryID](now), StoreID: order.StoreID, CustomerID: order.Customer.ID,
@@ -50,9 +59,28 @@ func settlePoints(
 	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return err
 	}
-	_, err = tx.NewRaw("UPDATE customers SET loyalty_points = loyalty_points + ? WHERE store_id = ? AND id = ?",
-		change, order.StoreID, order.Customer.ID).Exec(ctx)
+	return addPoints(ctx, tx, order, change)
+}
+
+// addPoints adds points to the balance of an order's customer.
+func addPoints(ctx context.Context, tx bun.Tx, order app.Order, points int64) error {
+	_, err := tx.NewRaw("UPDATE customers SET loyalty_points = loyalty_points + ? WHERE store_id = ? AND id = ?",
+		points, order.StoreID, order.Customer.ID).Exec(ctx)
 	return err
+}
+
+// reversible returns the part of a negative change that the balance of the customer allows: points that were redeemed
+// meanwhile stay. It locks the customer. Only refunds reverse points.
+func reversible(
+	ctx context.Context, tx bun.Tx, order app.Order, kind app.LoyaltyKind, change int64,
+) (int64, error) {
+	if kind != app.PointsReversed {
+		return 0, nil
+	}
+	var balance int64
+	err := tx.NewRaw("SELECT loyalty_points FROM customers WHERE store_id = ? AND id = ? FOR NO KEY UPDATE",
+		order.StoreID, order.Customer.ID).Scan(ctx, &balance)
+	return max(change, -balance), err
 }
 
 // LoyaltyEntries lists a customer's ledger of loyalty points, newest first. It returns NOT_FOUND if

@@ -23,6 +23,9 @@ func (a *amendment) setCustomer(ctx context.Context, tx bun.Tx) error {
 	if same, err := a.keepsCustomer(ctx, tx); same || err != nil {
 		return err
 	}
+	if a.row.LoyaltyPoints > 0 {
+		return app.Errorf(app.CodeConflict, "the customer of an order with redeemed loyalty points cannot change")
+	}
 	if err := a.lockCustomers(ctx, tx, wanted); err != nil {
 		return err
 	}

@@ -31,6 +31,8 @@ type orderRow struct {
 	CustomerPhone      string
 	SubtotalMinor      int64
 	DiscountMinor      int64
+	LoyaltyPoints      int64
+	LoyaltyMinor       int64
 	DeliveryFeeMinor   int64
 	DeliveryFeeTaxPPM  *int64 `bun:"delivery_fee_tax_ppm"` // nil = not taxed
 	TaxMinor           int64
@@ -67,7 +69,8 @@ func (r orderRow) order(items []itemRow) app.Order {
 		},
 		SubtotalMinor: r.SubtotalMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, TaxMinor: r.TaxMinor,
 		Taxes:         r.Taxes,
-		DiscountMinor: r.DiscountMinor, TotalMinor: r.TotalMinor, TaxIncluded: r.TaxIncluded, Currency: r.Currency,
+		DiscountMinor: r.DiscountMinor, LoyaltyPoints: r.LoyaltyPoints, LoyaltyMinor: r.LoyaltyMinor,
+		TotalMinor: r.TotalMinor, TaxIncluded: r.TaxIncluded, Currency: r.Currency,
 		PaidMinor: r.PaidMinor, RefundedMinor: r.RefundedMinor, CompensatedMinor: r.CompensatedMinor,
 		Note: r.Note, TableLabel: r.TableLabel, DeliveryAddress: r.DeliveryAddress,
 		CancellationReason: r.CancellationReason, BusinessDate: r.BusinessDate,
@@ -111,6 +114,9 @@ func (db *DB) PlaceOrder(
 		if err != nil {
 			return app.Order{}, err
 		}
+		if err := takePoints(ctx, tx, store, in); err != nil {
+			return app.Order{}, err
+		}
 		row.RequestedFor, row.PromisedAt = pg.UTCOrNil(times.RequestedFor), times.PromisedAt.UTC()
 		row.DueAt = pg.UTCOrNil(times.DueAt)
 		row.CustomerID, row.CustomerName, row.CustomerEmail, row.CustomerPhone = customer.ID, customer.Name,
@@ -131,6 +137,9 @@ func (db *DB) PlaceOrder(
 			return app.Order{}, err
 		}
 		order := row.order(items)
+		if err := recordRedemption(ctx, tx, now, order, in.CustomerID); err != nil {
+			return app.Order{}, err
+		}
 		if err := awaitAcceptance(ctx, tx, now, order, in.By, rules.acceptance()); err != nil {
 			return app.Order{}, err
 		}
@@ -167,13 +176,17 @@ func (db *DB) QuoteOrder(
 		if err != nil {
 			return err
 		}
+		if err := hasPoints(ctx, tx, store, in); err != nil {
+			return err
+		}
 		order := row.order(items)
 		quote = app.OrderQuote{
 			StoreID: store, StoreViewID: order.StoreViewID, FulfillmentType: order.FulfillmentType,
 			Items:         make([]app.QuotedItem, len(items)),
 			SubtotalMinor: order.SubtotalMinor, DeliveryFeeMinor: order.DeliveryFeeMinor, TaxMinor: order.TaxMinor,
 			Taxes:         order.Taxes,
-			DiscountMinor: order.DiscountMinor, TotalMinor: order.TotalMinor, TaxIncluded: order.TaxIncluded,
+			DiscountMinor: order.DiscountMinor, LoyaltyPoints: order.LoyaltyPoints, LoyaltyMinor: order.LoyaltyMinor,
+			TotalMinor: order.TotalMinor, TaxIncluded: order.TaxIncluded,
 			Currency: order.Currency, BusinessDate: order.BusinessDate,
 		}
 		for i, item := range items {
@@ -195,6 +208,11 @@ func beginOrder(
 	}
 	if in.CustomerID != "" {
 		if err := canOrder(ctx, tx, store, in.CustomerID); err != nil {
+			return rules, app.OrderTimes{}, err
+		}
+	}
+	if in.LoyaltyPoints > 0 {
+		if err := canRedeem(ctx, tx, store, in, rules); err != nil {
 			return rules, app.OrderTimes{}, err
 		}
 	}
@@ -220,6 +238,9 @@ func priceOrder(
 		row.DeliveryFeeTaxPPM = &rules.TaxRatePPM
 	}
 	err := row.price(items)
+	if err == nil && in.LoyaltyPoints > 0 {
+		err = row.redeem(in.LoyaltyPoints, rules.loyalty(), items)
+	}
 	if err == nil {
 		err = checkTotal(in.ExpectedTotalMinor, row.TotalMinor)
 	}
@@ -230,8 +251,8 @@ func priceOrder(
 	return row, err
 }
 
-// price computes the order's amounts from its items, its discount and its delivery fee, and the items' shares. It
-// returns the errors of [app.Price].
+// price computes the order's amounts from its items, its discount with the worth of its points, and its delivery fee,
+// and the items' shares. It returns the errors of [app.Price].
 func (r *orderRow) price(items []itemRow) error {
 	lines := make([]app.PricedLine, len(items))
 	for i, item := range items {
@@ -240,13 +261,17 @@ func (r *orderRow) price(items []itemRow) error {
 		}
 	}
 	rules := app.PriceRules{
-		DiscountMinor: r.DiscountMinor, DeliveryFeeMinor: r.DeliveryFeeMinor, TaxIncluded: r.TaxIncluded,
+		DiscountMinor:    r.DiscountMinor + r.LoyaltyMinor,
+		DeliveryFeeMinor: r.DeliveryFeeMinor, TaxIncluded: r.TaxIncluded,
 		TaxDeliveryFee: r.DeliveryFeeTaxPPM != nil,
 	}
 	if rules.TaxDeliveryFee {
 		rules.TaxRatePPM = *r.DeliveryFeeTaxPPM
 	}
 	totals, err := app.Price(lines, rules)
+	if r.LoyaltyMinor > 0 && app.CodeOf(err) == app.CodeValidationFailed {
+		return app.Invalid("discountMinor", "must not exceed the subtotal less the worth of the redeemed points")
+	}
 	if err != nil {
 		return err
 	}

@@ -30,10 +30,17 @@ type storeRules struct {
 	RemindAfterMinutes  int
 	CancelAfterMinutes  int
 	LowerTotals         app.LowerTotals
+
+	MinorPerPoint map[app.Currency]int64 `bun:"type:jsonb"`
+	MinPoints     int64
 }
 
 func (r storeRules) acceptance() app.Acceptance {
 	return app.Acceptance{RemindAfterMinutes: r.RemindAfterMinutes, CancelAfterMinutes: r.CancelAfterMinutes}
+}
+
+func (r storeRules) loyalty() app.Loyalty {
+	return app.Loyalty{MinorPerPoint: r.MinorPerPoint, MinPoints: r.MinPoints}
 }
 
 // times returns the times of a new order. It returns OUTSIDE_BOOKING_WINDOW and STORE_CLOSED.
@@ -57,7 +64,7 @@ func rules(ctx context.Context, tx bun.Tx, store app.StoreID, view app.StoreView
 		SELECT s.timezone, s.business_day_cutoff_hour AS cutoff_hour, s.tax_rate_ppm, s.tax_included,
 			s.tax_delivery_fee AS tax_fee, s.delivery_fees, s.opening_hours, s.closures, s.ordering_paused_until,
 			s.prep_minutes, s.order_lead_minutes, s.order_max_days, s.remind_after_minutes, s.cancel_after_minutes,
-			s.lower_totals,
+			s.lower_totals, s.loyalty_minor_per_point AS minor_per_point, s.loyalty_min_points AS min_points,
 			v.id AS view_id, v.code AS view_code, v.locale AS view_locale, v.currency AS view_currency,
 			v.is_default AS view_is_default
 		FROM stores s JOIN store_views v ON v.store_id = s.id

@@ -571,6 +571,8 @@ type ChangeSettingsRequest struct {
 	DeliveryFees map[string]*int64 `json:"deliveryFees,omitzero"`
 	// The lowest role that may lower the total of an order from CONFIRMED on. API keys always may.
 	LowerTotals *LowerTotals `json:"lowerTotals,omitzero"`
+	// The rules for redeeming loyalty points. Omitted members stay as they are.
+	Loyalty *LoyaltySettingsRequest `json:"loyalty,omitzero"`
 	// By fulfillment type and weekday, in the store's time zone. Omitted types and weekdays stay as they are. null or
 	// no spans closes a weekday; null for a type removes its hours. A type without any span is always open.
 	OpeningHours map[string]*WeekRequest `json:"openingHours,omitzero"`
@@ -1802,6 +1804,14 @@ const (
 	LowerTotalsManager LowerTotals = "MANAGER"
 )
 
+// Loyalty is the rules for redeeming loyalty points.
+type Loyalty struct {
+	// The least number of points for one order.
+	MinPoints int64 `json:"minPoints"`
+	// The worth of a point in minor units, by currency. Orders in other currencies take no points.
+	MinorPerPoint map[string]int64 `json:"minorPerPoint"`
+}
+
 // LoyaltyEntry is an entry of a customer's loyalty ledger. The balance of the customer is the sum of all entries.
 type LoyaltyEntry struct {
 	// The time of creation.
@@ -1812,7 +1822,7 @@ type LoyaltyEntry struct {
 	Kind LoyaltyKind `json:"kind"`
 	// The human-readable number of the order, consecutive per store.
 	OrderID string `json:"orderId"`
-	// The number of points, negative for REVERSED.
+	// The number of points, negative for REVERSED and REDEEMED.
 	Points int64 `json:"points"`
 	// Id of the refund. Only for REVERSED.
 	RefundID string `json:"refundId,omitzero"`
@@ -1826,7 +1836,18 @@ const (
 	LoyaltyKindEarned   LoyaltyKind = "EARNED"
 	LoyaltyKindReversed LoyaltyKind = "REVERSED"
 	LoyaltyKindRestored LoyaltyKind = "RESTORED"
+	LoyaltyKindRedeemed LoyaltyKind = "REDEEMED"
+	LoyaltyKindReturned LoyaltyKind = "RETURNED"
 )
+
+// LoyaltySettingsRequest is part of [ChangeSettingsRequest].
+type LoyaltySettingsRequest struct {
+	// The least number of points for one order; 0 = no minimum.
+	MinPoints *int `json:"minPoints,omitzero"`
+	// The worth of a point in minor units, by currency. Omitted currencies stay as they are; null removes a currency,
+	// in which no points can be redeemed then.
+	MinorPerPoint map[string]*int `json:"minorPerPoint,omitzero"`
+}
 
 // MarkPrintedRequest is the body of [Client.MarkOrderPrinted].
 type MarkPrintedRequest struct {
@@ -2071,6 +2092,10 @@ type Order struct {
 	ID string `json:"id"`
 	// The ordered products.
 	Items []OrderItem `json:"items"`
+	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+	LoyaltyMinor int64 `json:"loyaltyMinor"`
+	// The redeemed loyalty points.
+	LoyaltyPoints int64 `json:"loyaltyPoints"`
 	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// A note to the kitchen.
@@ -2246,6 +2271,10 @@ type OrderData struct {
 	ID string `json:"id"`
 	// The ordered products.
 	Items []OrderItem `json:"items"`
+	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+	LoyaltyMinor int64 `json:"loyaltyMinor"`
+	// The redeemed loyalty points.
+	LoyaltyPoints int64 `json:"loyaltyPoints"`
 	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// A note to the kitchen.
@@ -2408,6 +2437,10 @@ type OrderQuote struct {
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
 	// The products with their prices.
 	Items []QuotedItem `json:"items"`
+	// The worth of the redeemed points in minor units.
+	LoyaltyMinor int64 `json:"loyaltyMinor"`
+	// The loyalty points to redeem.
+	LoyaltyPoints int64 `json:"loyaltyPoints"`
 	// Id of the store.
 	StoreID string `json:"storeId"`
 	// Id of the store view.
@@ -2479,6 +2512,10 @@ type OrderStatusUpdated struct {
 	ID string `json:"id"`
 	// The ordered products.
 	Items []OrderItem `json:"items"`
+	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+	LoyaltyMinor int64 `json:"loyaltyMinor"`
+	// The redeemed loyalty points.
+	LoyaltyPoints int64 `json:"loyaltyPoints"`
 	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// The new status.
@@ -2577,6 +2614,10 @@ type OrderUpdated struct {
 	ItemChanges []ItemChange `json:"itemChanges"`
 	// The ordered products.
 	Items []OrderItem `json:"items"`
+	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+	LoyaltyMinor int64 `json:"loyaltyMinor"`
+	// The redeemed loyalty points.
+	LoyaltyPoints int64 `json:"loyaltyPoints"`
 	// Strings of an integration. Customers do not see them.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// A note to the kitchen.
@@ -2901,6 +2942,9 @@ type PlaceOrderRequest struct {
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
 	// The ordered products.
 	Items []OrderItemRequest `json:"items"`
+	// The loyalty points to redeem, for a customer with an account. Their worth, by the settings, must not exceed the
+	// subtotal less the discount.
+	LoyaltyPoints *int `json:"loyaltyPoints,omitzero"`
 	// Strings of an integration.
 	Metadata map[string]string `json:"metadata,omitzero"`
 	// A note to the kitchen.
@@ -3770,6 +3814,8 @@ type Settings struct {
 	DeliveryFees map[string]int64 `json:"deliveryFees"`
 	// The lowest role that may lower the total of an accepted order.
 	LowerTotals LowerTotals `json:"lowerTotals"`
+	// The rules for redeeming loyalty points.
+	Loyalty Loyalty `json:"loyalty"`
 	// The weekly hours by fulfillment type. A type without any span is always open.
 	OpeningHours OpeningHours `json:"openingHours"`
 	// The minimum number of minutes from an order to its requestedFor.
@@ -3867,6 +3913,8 @@ type Store struct {
 	CountryCode string `json:"countryCode"`
 	// The state by fulfillment type. A type without opening hours is always open.
 	Hours map[string]OpenState `json:"hours"`
+	// The rules for redeeming loyalty points, as in the settings.
+	Loyalty Loyalty `json:"loyalty"`
 	// The mode of the store. It is test for a sandbox.
 	Mode KeyMode `json:"mode"`
 	// The time of the next opening. Null if open now, or unknown within 366 days.

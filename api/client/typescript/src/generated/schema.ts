@@ -1927,6 +1927,7 @@ export interface paths {
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
          *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor; details have the totalMinor
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
          *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
@@ -2209,6 +2210,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `TOTAL_MISMATCH`: the total differs from expectedTotalMinor; details have the totalMinor
+         *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `PRODUCT_UNAVAILABLE`: a product is unknown, not available or out of stock
          *     - 422 `OPTION_INVALID`: an option is unknown or not available, or violates the bounds of its group
          *     - 422 `PRICE_NOT_SET`: a product has no price in the currency of the store view
@@ -5232,6 +5234,8 @@ export interface components {
             };
             /** @description The lowest role that may lower the total of an order from CONFIRMED on. API keys always may. */
             lowerTotals?: components["schemas"]["LowerTotals"];
+            /** @description The rules for redeeming loyalty points. Omitted members stay as they are. */
+            loyalty?: components["schemas"]["LoyaltySettingsRequest"];
             /** @description By fulfillment type and weekday, in the store's time zone. Omitted types and weekdays stay as they are. null or no spans closes a weekday; null for a type removes its hours. A type without any span is always open. */
             openingHours?: {
                 [key: string]: null | components["schemas"]["WeekRequest"];
@@ -7308,6 +7312,18 @@ export interface components {
          * @enum {string}
          */
         LowerTotals: "STAFF" | "MANAGER";
+        /** @description The rules for redeeming loyalty points. */
+        Loyalty: {
+            /**
+             * Format: int64
+             * @description The least number of points for one order.
+             */
+            minPoints: number;
+            /** @description The worth of a point in minor units, by currency. Orders in other currencies take no points. */
+            minorPerPoint: {
+                [key: string]: number;
+            };
+        };
         /** @description An entry of a customer's loyalty ledger. The balance of the customer is the sum of all entries. */
         LoyaltyEntry: {
             /**
@@ -7329,7 +7345,7 @@ export interface components {
             orderId: string;
             /**
              * Format: int64
-             * @description The number of points, negative for REVERSED.
+             * @description The number of points, negative for REVERSED and REDEEMED.
              */
             points: number;
             /**
@@ -7353,7 +7369,15 @@ export interface components {
          * @description The reason for a change of a customer's loyalty points.
          * @enum {string}
          */
-        LoyaltyKind: "EARNED" | "REVERSED" | "RESTORED";
+        LoyaltyKind: "EARNED" | "REVERSED" | "RESTORED" | "REDEEMED" | "RETURNED";
+        LoyaltySettingsRequest: {
+            /** @description The least number of points for one order; 0 = no minimum. */
+            minPoints?: number;
+            /** @description The worth of a point in minor units, by currency. Omitted currencies stay as they are; null removes a currency, in which no points can be redeemed then. */
+            minorPerPoint?: {
+                [key: string]: null | number;
+            };
+        };
         MarkPrintedRequest: {
             /**
              * Format: int64
@@ -7809,6 +7833,16 @@ export interface components {
             /** @description The ordered products. */
             items: components["schemas"]["OrderItem"][];
             /**
+             * Format: int64
+             * @description The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+             */
+            loyaltyMinor: number;
+            /**
+             * Format: int64
+             * @description The redeemed loyalty points.
+             */
+            loyaltyPoints: number;
+            /**
              * @description Strings of an integration. Customers do not see them.
              * @example {
              *       "terminal": "2"
@@ -8128,6 +8162,16 @@ export interface components {
             id: string;
             /** @description The ordered products. */
             items: components["schemas"]["OrderItem"][];
+            /**
+             * Format: int64
+             * @description The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+             */
+            loyaltyMinor: number;
+            /**
+             * Format: int64
+             * @description The redeemed loyalty points.
+             */
+            loyaltyPoints: number;
             /**
              * @description Strings of an integration. Customers do not see them.
              * @example {
@@ -8464,6 +8508,16 @@ export interface components {
             /** @description The products with their prices. */
             items: components["schemas"]["QuotedItem"][];
             /**
+             * Format: int64
+             * @description The worth of the redeemed points in minor units.
+             */
+            loyaltyMinor: number;
+            /**
+             * Format: int64
+             * @description The loyalty points to redeem.
+             */
+            loyaltyPoints: number;
+            /**
              * @description Id of the store.
              * @example sto_019ced814dfa7d91a4e5f60718293a4b
              */
@@ -8576,6 +8630,16 @@ export interface components {
             id: string;
             /** @description The ordered products. */
             items: components["schemas"]["OrderItem"][];
+            /**
+             * Format: int64
+             * @description The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+             */
+            loyaltyMinor: number;
+            /**
+             * Format: int64
+             * @description The redeemed loyalty points.
+             */
+            loyaltyPoints: number;
             /**
              * @description Strings of an integration. Customers do not see them.
              * @example {
@@ -8765,6 +8829,16 @@ export interface components {
             itemChanges: components["schemas"]["ItemChange"][];
             /** @description The ordered products. */
             items: components["schemas"]["OrderItem"][];
+            /**
+             * Format: int64
+             * @description The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
+             */
+            loyaltyMinor: number;
+            /**
+             * Format: int64
+             * @description The redeemed loyalty points.
+             */
+            loyaltyPoints: number;
             /**
              * @description Strings of an integration. Customers do not see them.
              * @example {
@@ -9392,6 +9466,8 @@ export interface components {
             fulfillmentType: components["schemas"]["FulfillmentType"];
             /** @description The ordered products. */
             items: components["schemas"]["OrderItemRequest"][];
+            /** @description The loyalty points to redeem, for a customer with an account. Their worth, by the settings, must not exceed the subtotal less the discount. */
+            loyaltyPoints?: number;
             /**
              * @description Strings of an integration.
              * @example {
@@ -10957,6 +11033,8 @@ export interface components {
             };
             /** @description The lowest role that may lower the total of an accepted order. */
             lowerTotals: components["schemas"]["LowerTotals"];
+            /** @description The rules for redeeming loyalty points. */
+            loyalty: components["schemas"]["Loyalty"];
             /** @description The weekly hours by fulfillment type. A type without any span is always open. */
             openingHours: null | components["schemas"]["OpeningHours"];
             /** @description The minimum number of minutes from an order to its requestedFor. */
@@ -11087,6 +11165,8 @@ export interface components {
             hours: {
                 [key: string]: components["schemas"]["OpenState"];
             };
+            /** @description The rules for redeeming loyalty points, as in the settings. */
+            loyalty: components["schemas"]["Loyalty"];
             /** @description The mode of the store. It is test for a sandbox. */
             mode: components["schemas"]["KeyMode"];
             /**
@@ -17511,6 +17591,8 @@ export interface operations {
                  *             "unitPriceMinor": 650
                  *           }
                  *         ],
+                 *         "loyaltyMinor": 0,
+                 *         "loyaltyPoints": 0,
                  *         "metadata": {
                  *           "terminal": "2"
                  *         },
@@ -17641,6 +17723,8 @@ export interface operations {
                  *             "unitPriceMinor": 650
                  *           }
                  *         ],
+                 *         "loyaltyMinor": 0,
+                 *         "loyaltyPoints": 0,
                  *         "metadata": {
                  *           "terminal": "2"
                  *         },
@@ -17771,6 +17855,8 @@ export interface operations {
                  *             "unitPriceMinor": 650
                  *           }
                  *         ],
+                 *         "loyaltyMinor": 0,
+                 *         "loyaltyPoints": 0,
                  *         "metadata": {
                  *           "terminal": "2"
                  *         },
@@ -17901,6 +17987,8 @@ export interface operations {
                  *             "unitPriceMinor": 650
                  *           }
                  *         ],
+                 *         "loyaltyMinor": 0,
+                 *         "loyaltyPoints": 0,
                  *         "metadata": {
                  *           "terminal": "2"
                  *         },
@@ -18065,6 +18153,8 @@ export interface operations {
                  *             "unitPriceMinor": 650
                  *           }
                  *         ],
+                 *         "loyaltyMinor": 0,
+                 *         "loyaltyPoints": 0,
                  *         "metadata": {
                  *           "terminal": "2"
                  *         },
