@@ -261,6 +261,10 @@ export const LoginRequest = {
   password: { required: true, maxLength: 1024 },
 } as const;
 
+export const LoyaltySettingsRequest = {
+  minPoints: { min: 0, max: 1000000000 },
+} as const;
+
 export const MarkPrintedRequest = {
   version: { required: true, min: 1 },
 } as const;
@@ -315,6 +319,7 @@ export const PlaceOrderRequest = {
   expectedTotalMinor: { min: 0, max: 9007199254740991 },
   externalId: { maxLength: 255 },
   items: { required: true, maxItems: 100 },
+  loyaltyPoints: { min: 1, max: 1000000000 },
   note: { maxLength: 1000 },
   tableLabel: { maxLength: 40 },
 } as const;

@@ -8,6 +8,8 @@ import { Money } from "@/ui/format";
 type Amounts = {
   subtotalMinor: number;
   discountMinor: number;
+  loyaltyMinor: number;
+  loyaltyPoints: number;
   deliveryFeeMinor: number;
   taxMinor: number;
   taxIncluded: boolean;
@@ -47,6 +49,7 @@ export function Totals({ amounts }: { amounts: Amounts }) {
     <dl className="grid gap-1 text-sm">
       {line("Subtotal", amounts.subtotalMinor)}
       {amounts.discountMinor > 0 && line("Discount", -amounts.discountMinor)}
+      {amounts.loyaltyMinor > 0 && line(`${amounts.loyaltyPoints} points`, -amounts.loyaltyMinor)}
       {amounts.deliveryFeeMinor > 0 && line("Delivery", amounts.deliveryFeeMinor)}
       {!amounts.taxIncluded && taxes("Tax")}
       {line("Total", amounts.totalMinor, "border-t pt-1 text-base font-semibold")}

@@ -62,9 +62,8 @@ export function CustomerPage() {
                   ? "The personal data of this customer was erased. The orders and points stay."
                   : [customer.data.phone, customer.data.email].filter(Boolean).join(" · ")}
                 <span className="block">
-                  {customer.data.totalOrders === 1 ? "1 order" : `${customer.data.totalOrders} orders`} ·{" "}
-                  {customer.data.loyaltyPoints === 1 ? "1 point" : `${customer.data.loyaltyPoints} points`} · since{" "}
-                  <Time at={customer.data.createdAt} />
+                  {counted(customer.data.totalOrders, "order")} · {counted(customer.data.loyaltyPoints, "point")} ·
+                  since <Time at={customer.data.createdAt} />
                 </span>
               </>
             }
@@ -173,7 +172,11 @@ const reasons: Record<components["schemas"]["LoyaltyEntry"]["kind"], string> = {
   EARNED: "earned with",
   REVERSED: "deducted for a refund of",
   RESTORED: "restored for",
+  REDEEMED: "redeemed with",
+  RETURNED: "returned for",
 };
+
+const counted = (n: number, what: string) => (n === 1 ? `1 ${what}` : `${n} ${what}s`);
 
 function Points({ customer }: { customer: Customer }) {
   const entries = useList(queries.customers.points(customer.id));

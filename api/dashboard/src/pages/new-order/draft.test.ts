@@ -88,6 +88,15 @@ test("quoteRequest requires only items, and does not depend on the guest", () =>
   expect(quoteRequest({ ...draft, name: "Ada", note: "no onions" }, "EUR", place)).toEqual(quote);
 });
 
+test("points belong to a known customer, of whom their price depends", () => {
+  const draft = { ...withProduct(emptyDraft, pizza), points: "120" };
+  expect(placeRequest(draft, "EUR", place).loyaltyPoints).toBeUndefined();
+  const known = { ...draft, customerId: "cus_1" };
+  expect(placeRequest(known, "EUR", place).loyaltyPoints).toBe(120);
+  expect(quoteRequest(known, "EUR", place)).toMatchObject({ customerId: "cus_1", loyaltyPoints: 120 });
+  expect(quoteRequest({ ...known, points: "" }, "EUR", place)?.customer?.name).toBeTruthy();
+});
+
 test.each([
   ["PRODUCT_UNAVAILABLE", "items[1].productId", "is not available", "Not available now. Remove this item."],
   ["PRODUCT_UNAVAILABLE", "items[1].quantity", "exceeds the stock", "Only 3 left. Reduce the quantity."],

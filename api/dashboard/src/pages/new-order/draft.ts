@@ -31,6 +31,8 @@ export type Draft = {
   time: string;
   tableLabel: string;
   discount: string;
+  /** The loyalty points to redeem, for a known customer. */
+  points: string;
   note: string;
 };
 
@@ -50,6 +52,7 @@ export const emptyDraft: Draft = {
   time: "",
   tableLabel: "",
   discount: "",
+  points: "",
   note: "",
 };
 
@@ -90,6 +93,9 @@ const chosen = (options: Chosen) =>
     .filter(([, quantity]) => quantity > 0)
     .map(([optionId, quantity]) => ({ optionId, quantity }));
 
+/** Returns the points to redeem, or undefined if there are none. Guests have no points. */
+const pointsOf = ({ customerId, points }: Draft) => (customerId && Number(points)) || undefined;
+
 const itemOf = ({ productId, quantity, options, note }: Line): Body["items"][number] => {
   const wanted = chosen(options);
   return {
@@ -126,19 +132,21 @@ export function placeRequest(draft: Draft, currency: string, { country, timezone
     ...(draft.fulfillmentType === "DINE_IN" ? given({ tableLabel: draft.tableLabel.trim() }) : {}),
     requestedFor: draft.later && !lacksTime(draft) ? instantOf(draft.day, draft.time, timezone) : undefined,
     discountMinor: parseMoney(draft.discount, currency) || undefined,
+    loyaltyPoints: pointsOf(draft),
     note: draft.note.trim() || undefined,
   };
 }
 
 /**
  * Returns the request for the price of the draft, or null if it has no items. The price does not
- * depend on the customer and the address, so placeholders are sent for them.
+ * depend on the address and, without points, on the customer, so placeholders are sent for them.
  */
 export function quoteRequest(draft: Draft, currency: string, place: Place): Body | null {
   if (draft.lines.length === 0) return null;
-  const { items, fulfillmentType, discountMinor, requestedFor } = placeRequest(draft, currency, place);
+  const { items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor } = placeRequest(draft, currency, place);
   const delivery = fulfillmentType === "DELIVERY" ? { deliveryAddress: { line1: "-", city: "-", country: "DE" } } : {};
-  return { items, fulfillmentType, discountMinor, requestedFor, customer: { name: "-" }, ...delivery };
+  const customer = loyaltyPoints ? { customerId: draft.customerId } : { customer: { name: "-" } };
+  return { items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor, ...customer, ...delivery };
 }
 
 /** Returns the errors of lines that were sent in a refused request, by key of the line. */

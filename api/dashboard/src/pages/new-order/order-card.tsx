@@ -1,7 +1,9 @@
+import { useQuery } from "@tanstack/react-query";
 import type { Ref } from "react";
 
 import { fieldErrors } from "@/api/client";
 import * as limits from "@/api/limits";
+import { queries } from "@/api/queries";
 import { Totals } from "@/components/totals";
 import { formatMoney, localDecimals } from "@/domain/money";
 import { fulfillments, sources } from "@/domain/orders";
@@ -68,9 +70,22 @@ export function OrderCard({ order, onEdit, ref }: Props) {
 function Details({ order: { draft, set, placing, invalidDiscount } }: { order: NewOrder }) {
   const { currency, atLeast } = useSession();
   const fieldError = fieldErrors(placing.refusal);
+  const store = useQuery({ ...queries.store, staleTime: 60_000 });
   return (
     <>
       <div className="grid grid-cols-2 items-start gap-3">
+        {draft.customerId && store.data?.loyalty.minorPerPoint[currency] !== undefined && (
+          <TextField
+            className="col-span-2"
+            label="Loyalty points to redeem"
+            type="number"
+            {...limits.PlaceOrderRequest.loyaltyPoints}
+            placeholder="0"
+            value={draft.points}
+            onChange={(event) => set({ points: event.target.value })}
+            error={fieldError("loyaltyPoints")}
+          />
+        )}
         {atLeast("MANAGER") && (
           <TextField
             label={`Discount in ${currency}`}

@@ -22,6 +22,7 @@ const settings: Settings = {
   requireOtp: false,
   lowerTotals: "STAFF",
   staffMay: ["FIND_CUSTOMERS"],
+  loyalty: { minorPerPoint: { EUR: 2 }, minPoints: 50 },
   version: 7,
 };
 
@@ -44,6 +45,13 @@ describe("a change of settings", () => {
       lowerTotals: "MANAGER",
     });
     expect(of({ "staffMay.FIND_CUSTOMERS": false }).change).toEqual({ staffMay: [] });
+  });
+
+  it("has the worth of points and their least number", () => {
+    expect(
+      of({ "loyalty.minorPerPoint.EUR": "", "loyalty.minorPerPoint.USD": "0.03", "loyalty.minPoints": "10" }),
+    ).toEqual({ change: { loyalty: { minPoints: 10, minorPerPoint: { EUR: null, USD: 3 } } }, errors: {} });
+    expect(Object.keys(of({ "loyalty.minorPerPoint.EUR": "0" }).errors)).toEqual(["loyalty.minorPerPoint.EUR"]);
   });
 
   it("removes cleared fees and sets entered ones", () => {

@@ -1,6 +1,6 @@
 import type { components } from "@comanda/client";
 
-import { AcceptanceRequest, ChangeSettingsRequest, PrepMinutesRequest } from "@/api/limits";
+import { AcceptanceRequest, ChangeSettingsRequest, LoyaltySettingsRequest, PrepMinutesRequest } from "@/api/limits";
 import { localDecimals, parseMoney, plainMoney } from "@/domain/money";
 import { type Day, type Span, days, shown, stored, weekErrors } from "@/domain/opening-hours";
 import { type FulfillmentType, fulfillmentTypes } from "@/domain/orders";
@@ -20,6 +20,7 @@ export const numbers: Record<string, { min: number; max: number }> = {
   orderLeadMinutes: ChangeSettingsRequest.orderLeadMinutes,
   orderMaxDays: ChangeSettingsRequest.orderMaxDays,
   ...Object.fromEntries(fulfillmentTypes.map((type) => [`prepMinutes.${type}`, PrepMinutesRequest[type]])),
+  "loyalty.minPoints": LoyaltySettingsRequest.minPoints,
   "acceptance.remindAfterMinutes": AcceptanceRequest.remindAfterMinutes,
   "acceptance.cancelAfterMinutes": AcceptanceRequest.cancelAfterMinutes,
 };
@@ -37,6 +38,9 @@ export const hoursField = (type: FulfillmentType, day: Day) => `openingHours.${t
 export const text = (fields: Fields, name: string) => fields[name] as string;
 export const spansOf = (fields: Fields, type: FulfillmentType, day: Day) => fields[hoursField(type, day)] as Span[];
 export const closuresOf = (fields: Fields) => fields.closures as Closure[];
+
+/** The fields with the worth of a loyalty point begin with it and end with the currency. */
+export const pointWorth = "loyalty.minorPerPoint.";
 
 const member = (settings: Settings, path: string): unknown =>
   path.split(".").reduce<unknown>((value, name) => (value as Record<string, unknown>)[name], settings);
@@ -57,6 +61,8 @@ export function fieldsOf(settings: Settings, currencies: string[]): Fields {
   for (const currency of currencies) {
     const fee = settings.deliveryFees[currency];
     fields[`deliveryFees.${currency}`] = fee === undefined ? "" : plainMoney(fee, currency);
+    const worth = settings.loyalty.minorPerPoint[currency];
+    fields[`${pointWorth}${currency}`] = worth === undefined ? "" : plainMoney(worth, currency);
   }
   for (const type of fulfillmentTypes)
     for (const day of days) fields[hoursField(type, day)] = (settings.openingHours?.[type]?.[day] ?? []).map(shown);
@@ -119,6 +125,17 @@ export function changeOf(before: Fields, after: Fields, locale: string) {
     const fee = entered === "" ? null : parseMoney(entered, currency);
     if (entered !== "" && fee === null) errors[name] = `must be an amount, such as ${localDecimals("2.50")}`;
     else if (changed.has(name)) set(name, fee);
+  }
+  for (const name of Object.keys(after).filter((one) => one.startsWith(pointWorth))) {
+    const currency = name.slice(pointWorth.length);
+    const entered = text(after, name).trim();
+    const worth = entered === "" ? null : parseMoney(entered, currency);
+    if (entered !== "" && !worth) errors[name] = `must be an amount above 0, such as ${localDecimals("0.01")}`;
+    else if (changed.has(name))
+      change.loyalty = {
+        ...change.loyalty,
+        minorPerPoint: { ...change.loyalty?.minorPerPoint, [currency]: worth },
+      };
   }
   hoursOf(after, changed, change, errors, locale);
   closuresChange(after, changed, change, errors);

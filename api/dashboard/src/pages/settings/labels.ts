@@ -1,6 +1,8 @@
 import { type Day, dayName } from "@/domain/opening-hours";
 import { type FulfillmentType, fulfillments } from "@/domain/orders";
 
+import { pointWorth } from "./change";
+
 const labels: Record<string, string> = {
   timezone: "Time zone",
   businessDayCutoffHour: "Start of the business day",
@@ -17,6 +19,7 @@ const labels: Record<string, string> = {
   "acceptance.cancelAfterMinutes": "Cancel after minutes",
   requireOtp: "Logins of the team",
   closures: "Closures",
+  "loyalty.minPoints": "Least number of points for one order",
   lowerTotals: "Lower the total of an accepted order",
   "staffMay.SELL_OUT": "Mark products as sold out",
   "staffMay.FIND_CUSTOMERS": "Find customers by phone number",
@@ -25,6 +28,7 @@ const labels: Record<string, string> = {
 /** Returns the label of a field, with the weekday in a locale. */
 export function labelOf(name: string, locale = "en"): string {
   const [group, of, day] = name.split(".");
+  if (name.startsWith(pointWorth)) return `Worth of a point in ${day}`;
   if (group === "deliveryFees") return `Fee in ${of}`;
   if (group === "prepMinutes") return `Minutes to prepare, ${fulfillments[of as FulfillmentType].toLowerCase()}`;
   if (group === "openingHours")

@@ -13,7 +13,15 @@ import { type Settings, closuresOf } from "./change";
 import { Closures } from "./closures";
 import { HoursEditor } from "./hours-editor";
 import { labelOf } from "./labels";
-import { FeesSection, OrdersSection, ReservationsSection, StaffSection, TaxSection, TimeSection } from "./sections";
+import {
+  FeesSection,
+  LoyaltySection,
+  OrdersSection,
+  ReservationsSection,
+  StaffSection,
+  TaxSection,
+  TimeSection,
+} from "./sections";
 import { SecondFactor } from "./second-factor";
 import { Conflict, useEdit, useSave } from "./use-edit";
 
@@ -66,6 +74,7 @@ function SettingsForm({ settings }: { settings: Settings }) {
       <StaffSection {...section} />
       <TaxSection {...section} />
       <FeesSection {...section} currencies={edit.currencies} />
+      <LoyaltySection {...section} currencies={edit.currencies} />
       <ReservationsSection {...section} />
       <SecondFactor
         required={fields.requireOtp as boolean}

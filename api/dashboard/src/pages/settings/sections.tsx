@@ -2,7 +2,7 @@ import { fulfillmentTypes, fulfillments } from "@/domain/orders";
 import { Checkbox, SelectField, TextField } from "@/ui/field";
 import { Card } from "@/ui/page";
 
-import { type Fields, numbers, staffRights, text } from "./change";
+import { type Fields, numbers, pointWorth, staffRights, text } from "./change";
 import { labelOf } from "./labels";
 
 /** The fields of the form, the function that changes some of them, and the function that returns their errors. */
@@ -94,6 +94,22 @@ export const OrdersSection = (section: SectionProps) => (
         {...numberOf(section, "acceptance.cancelAfterMinutes")}
         hint="An order of your shop that nobody has accepted is cancelled. 0 = never."
       />
+    </div>
+  </Card>
+);
+
+export const LoyaltySection = ({ currencies, ...section }: SectionProps & { currencies: string[] }) => (
+  <Card title="Loyalty points">
+    <div className="grid gap-4 sm:grid-cols-3">
+      {currencies.map((currency) => (
+        <TextField
+          key={currency}
+          {...textOf(section, `${pointWorth}${currency}`)}
+          inputMode="decimal"
+          hint="Leave it empty to take no points."
+        />
+      ))}
+      <TextField {...numberOf(section, "loyalty.minPoints")} hint="0 = no minimum." />
     </div>
   </Card>
 );
