@@ -32,6 +32,12 @@ func (w *world) streamsOn(change func(*Server)) *httptest.Server {
 	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil })
 	server.orderFeed.every, server.eventFeed.every = time.Hour, time.Hour
 	change(server)
+	return w.listen(server)
+}
+
+// listen serves a server of streams over TLS.
+func (w *world) listen(server *Server) *httptest.Server {
+	w.Helper()
 	listener := httptest.NewUnstartedServer(server)
 	listener.EnableHTTP2 = true
 	listener.Config.WriteTimeout, listener.Config.ReadTimeout = server.timeout, server.timeout

@@ -10,10 +10,11 @@ import (
 
 const (
 	heartbeat          = 15 * time.Second
-	streamLease        = 3 * heartbeat    // for which a stream counts after its process was killed
-	streamRecheckFor   = 5 * time.Second  // timeout of the check at a heartbeat
-	streamWriteTimeout = 10 * time.Second // for a client to read a message
-	reconnectIn        = 2 * time.Second  // sent to clients as the retry field
+	streamLease        = streamChecks * heartbeat // for which a stream counts after its process was killed
+	streamRecheckFor   = 5 * time.Second          // timeout of the check at a heartbeat
+	streamWriteTimeout = 10 * time.Second         // for a client to read a message
+	streamChecks       = 3                        // heartbeats without a check after which a stream ends
+	reconnectIn        = 2 * time.Second          // sent to clients as the retry field
 )
 
 // eventStream writes a response of server-sent events and returns at its end.
@@ -42,7 +43,8 @@ func (s *Server) stream(ctx context.Context, c *call, of streamOf) (eventStream,
 	}
 	r, err := of.join()
 	if err != nil {
-		s.closeStream(c)
+		s.streams.release(c.principal.WebsiteID)
+		s.forgetStream(c) // with the connection of the request
 		return nil, err
 	}
 	return func(x *exchange) {
@@ -63,6 +65,7 @@ func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader)
 	if write(fmt.Sprintf("retry: %d\n%s\n", reconnectIn.Milliseconds(), of.position(r))) != nil {
 		return
 	}
+	unchecked := 0 // heartbeats since the latest check
 	beat := time.NewTicker(s.heartbeat)
 	defer beat.Stop()
 	var behind chan struct{} // receives while the reader does not follow
@@ -88,7 +91,11 @@ func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader)
 				of.wrote(r, m)
 			}
 		case <-beat.C:
-			if s.recheckStream(x.open, c) != nil || write(": still here\n"+of.position(r)+"\n") != nil {
+			checked, err := s.recheckStream(x.open, c)
+			if unchecked++; checked {
+				unchecked = 0
+			}
+			if err != nil || unchecked == streamChecks || write(": still here\n"+of.position(r)+"\n") != nil {
 				return
 			}
 		case <-r.late:
@@ -130,9 +137,21 @@ func (s *Server) openStream(ctx context.Context, c *call) error {
 	return err
 }
 
-// closeStream ends the count of a stream. If the database fails, the stream of its store counts until its lease ends.
+// closeStream ends the count of a stream. If its website has too much work in progress, or the database fails, the
+// stream of its store counts until its lease ends.
 func (s *Server) closeStream(c *call) {
 	s.streams.release(c.principal.WebsiteID)
+	places, ok := s.work.enterRead(context.Background(), c.principal.WebsiteID)
+	if !ok {
+		c.exchange.log.Warn().Msg("stream not closed beside other requests; it counts until its lease ends")
+		return
+	}
+	defer places.leave()
+	s.forgetStream(c)
+}
+
+// forgetStream removes a stream from the database. The caller has a place of its website.
+func (s *Server) forgetStream(c *call) {
 	ctx, cancel := context.WithTimeout(context.Background(), streamRecheckFor)
 	defer cancel()
 	if err := s.db.CloseStream(ctx, c.principal.StoreID, c.exchange.id); err != nil {
@@ -140,17 +159,23 @@ func (s *Server) closeStream(c *call) {
 	}
 }
 
-// recheckStream checks the credential of a stream again and renews its lease.
-func (s *Server) recheckStream(ctx context.Context, c *call) error {
+// recheckStream checks the credential of a stream again and renews its lease. checked is false if the requests of the
+// website take too long.
+func (s *Server) recheckStream(ctx context.Context, c *call) (checked bool, err error) {
+	places, ok := s.work.enterRead(ctx, c.principal.WebsiteID)
+	if !ok {
+		return false, nil
+	}
+	defer places.leave()
 	ctx, cancel := context.WithTimeout(ctx, streamRecheckFor)
 	defer cancel()
 	again := *c // closeStream needs the principal, also if it is no longer one
 	again.now = s.now()
 	if err := s.authenticate(ctx, &again); err != nil {
-		return err
+		return false, err
 	}
 	if err := s.authorize(ctx, &again); err != nil {
-		return err
+		return false, err
 	}
-	return s.db.RenewStream(ctx, c.principal.StoreID, c.exchange.id, streamLease)
+	return true, s.db.RenewStream(ctx, c.principal.StoreID, c.exchange.id, streamLease)
 }

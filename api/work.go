@@ -15,7 +15,7 @@ import (
 const (
 	maxWork      = 8 // requests
 	maxHeavyWork = 2 // of them imports, exports and analytics
-	maxReads     = 2 // beside requests: reads of what its streams have missed
+	maxReads     = 2 // of its streams, beside requests: reads of missed messages, checks and closings
 	maxWorkWait  = 2 * time.Second
 )
 
@@ -111,9 +111,10 @@ func (s *Server) enterWork(ctx context.Context, c *call) error {
 	return c.places.begin(ctx, s.work.limits(c, website)...)
 }
 
-// enterRead waits until a website may read stored messages for its streams. It returns false if that takes too long.
-// Such a read uses a connection of the website's requests, and few of them wait among its requests. Streams are
-// limited, so that the number of those that wait needs no further limit.
+// enterRead waits until a stream of a website may use the database: to read stored messages, to check its credential
+// or to end its count. It returns false if that takes too long. The stream uses a connection of the website's requests,
+// and few streams wait among these requests. Streams are limited, so that the number of those that wait needs no
+// further limit.
 func (w *work) enterRead(ctx context.Context, website app.WebsiteID) (*places, bool) {
 	p := &places{work: w}
 	ok := p.enterAll(ctx, gateLimit{gate{"reads", string(website)}, min(maxReads, w.requests)},
