@@ -102,7 +102,7 @@ func (s *Server) customerLoginFailed(c *call, store app.StoreID, customer app.Cu
 // too many are waiting or the process is killed, entries are missing in the trail, but not in the access log.
 func (s *Server) recordFailure(c *call, account string, why app.LoginFault, record func(context.Context) error) {
 	log := c.exchange.log.With().Str("accountId", account).Str("reason", string(why)).Logger()
-	noted := s.failures.run(func(ctx context.Context) {
+	noted := s.failures.run(account, func(ctx context.Context) {
 		if account == "" { // no user, whose trail could have an entry
 			return
 		}
@@ -127,28 +127,44 @@ const backgroundTimeout = 5 * time.Second
 
 // background runs functions concurrently, up to a limit, and cancels each after a timeout.
 type background struct {
-	places  chan struct{}
+	most    int
 	timeout time.Duration
 	running sync.WaitGroup
+
+	mu  sync.Mutex
+	now int            // functions that run
+	of  map[string]int // by owner; without an entry if none of them run
 }
 
 func newBackground(most int) *background {
-	return &background{places: make(chan struct{}, most), timeout: backgroundTimeout}
+	return &background{most: most, timeout: backgroundTimeout, of: map[string]int{}}
 }
 
-// run starts f unless the limit is reached. It reports whether it did.
-func (b *background) run(f func(context.Context)) bool {
-	select {
-	case b.places <- struct{}{}:
-		b.running.Go(func() {
-			defer func() { <-b.places }()
-			ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
-			defer cancel()
-			f(ctx)
-		})
-		return true
-	default:
+// run starts f unless the limit is reached: one owner takes at most half of the places that others leave. It reports
+// whether it did.
+func (b *background) run(owner string, f func(context.Context)) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if n := b.of[owner]; b.now >= b.most || n > 0 && n >= b.most-b.now {
 		return false
+	}
+	b.now++
+	b.of[owner]++
+	b.running.Go(func() {
+		defer b.ended(owner)
+		ctx, cancel := context.WithTimeout(context.Background(), b.timeout)
+		defer cancel()
+		f(ctx)
+	})
+	return true
+}
+
+func (b *background) ended(owner string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.now--
+	if b.of[owner]--; b.of[owner] == 0 {
+		delete(b.of, owner)
 	}
 }
 

@@ -194,12 +194,12 @@ func TestTooManyFailures(t *testing.T) {
 	b := newBackground(1)
 	hold := make(chan struct{})
 	second := func(context.Context) { t.Error("a second function runs, want one") }
-	if !b.run(func(context.Context) { <-hold }) || b.run(second) {
+	if !b.run("a", func(context.Context) { <-hold }) || b.run("b", second) {
 		t.Error("places: got none or more than one, want one")
 	}
 	close(hold)
 	b.wait()
-	if !b.run(func(context.Context) {}) {
+	if !b.run("a", func(context.Context) {}) {
 		t.Error("run after the end of the first function: got false, want true")
 	}
 	b.wait()

@@ -221,3 +221,47 @@ func TestLoginsOfAHostileNeighbour(t *testing.T) {
 		(<-done).refused(app.CodeInvalidCredentials)
 	}
 }
+
+// Passwords that a link or an invitation replaces or checks are hashed in slots of the website to which it belongs.
+func TestLinksHashForTheirWebsite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	accounts := w.accounts()
+	user, customer := accounts["user"], accounts["customer"]
+	ours, theirs := user.asked(s), customer.asked(s)
+	created, joined := w.invited(grace("STAFF")), w.invited(altered(grace("STAFF"), object{"email": "eve@example.com"}))
+	w.withPassword("eve", nil, "foreign")
+	slots := newHashSlots(2)
+	slots.maxWait = testTimeout
+	w.server.passwords.hashSlots = slots
+	website := w.stores["own"].website
+	leave, err := slots.enter(t.Context(), website)
+	w.must(err)
+	accept := func(token string) *response {
+		return w.do("POST", "/auth/accept-invite", "", object{"token": token, "password": password})
+	}
+	requests := []func() *response{
+		func() *response { return user.confirm(ours, otherPassword) },
+		func() *response { return customer.confirm(theirs, otherPassword) },
+		func() *response { return accept(created) },
+		func() *response { return accept(joined) },
+	}
+	statuses := make(chan int)
+	for _, request := range requests {
+		go func() { statuses <- request().Code }()
+	}
+	w.until("hashes that wait for their website", func() bool {
+		slots.mu.Lock()
+		defer slots.mu.Unlock()
+		g := slots.groups[website]
+		return g != nil && g.waiting == len(requests)
+	})
+	w.do("POST", "/auth/login", "", credentials("nobody@example.com", "x")).refused(app.CodeInvalidCredentials)
+	leave()
+	for range requests {
+		if status := <-statuses; status != 200 {
+			t.Errorf("request after the wait: got status %d, want 200", status)
+		}
+	}
+}

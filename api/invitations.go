@@ -134,9 +134,9 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 	}
 	hash := ""
 	if invited.New {
-		hash, err = s.passwords.hash(ctx, "", in.Password)
+		hash, err = s.passwords.hash(ctx, invited.WebsiteID, in.Password)
 	} else {
-		err = s.checkInvited(ctx, c, in, invited.Login)
+		err = s.checkInvited(ctx, c, in, invited)
 	}
 	if err != nil {
 		return loginOut{}, err
@@ -161,19 +161,19 @@ func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, ver
 // checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of login.
 // Too many of these end the invitation, so that an inviter cannot guess passwords. A mailed invitation replaces no
 // password, because the user may have mistyped it.
-func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, login identity.Login) error {
-	ok, _, err := s.passwords.check(ctx, "", in.Password, login.PasswordHash)
+func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, user identity.Invited) error {
+	ok, _, err := s.passwords.check(ctx, user.WebsiteID, in.Password, user.PasswordHash)
 	if err != nil {
 		return err
 	}
-	if fault := faultOf(login.Disabled, ok); fault != "" {
-		s.loginFailed(c, login.User, fault)
+	if fault := faultOf(user.Disabled, ok); fault != "" {
+		s.loginFailed(c, user.User, fault)
 		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
 			return err
 		}
 		return badCredentials()
 	}
-	err = s.checkOTP(ctx, c, "", login.User, in.OTP)
+	err = s.checkOTP(ctx, c, user.WebsiteID, user.User, in.OTP)
 	if app.CodeOf(err) == app.CodeInvalidCredentials {
 		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
 			return err

@@ -10,6 +10,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of links that reset passwords.
@@ -64,7 +65,7 @@ type requestResetIn struct {
 // its duration depends on the account.
 func (s *Server) requestReset(_ context.Context, c *call, in requestResetIn) (messageOut, error) {
 	now := c.now
-	return s.inBackground(c, func(ctx context.Context) error {
+	return s.inBackground(c, bodyOwner(c.exchange.client), func(ctx context.Context) error {
 		login, err := s.db.LoginByEmail(ctx, in.Email)
 		if err != nil {
 			return err
@@ -86,8 +87,12 @@ func (s *Server) requestCustomerReset(ctx context.Context, c *call, in requestCu
 	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
 		return messageOut{}, err
 	}
+	website, err := s.db.WebsiteOf(ctx, in.StoreID)
+	if err != nil {
+		return messageOut{}, err
+	}
 	now := c.now
-	return s.inBackground(c, func(ctx context.Context) error {
+	return s.inBackground(c, string(website), func(ctx context.Context) error {
 		login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
 		if err != nil {
 			return err
@@ -106,10 +111,11 @@ func (s *Server) limitResets(ctx context.Context, account string) error {
 }
 
 // inBackground runs mail and returns the response of every request, UNAVAILABLE if too many requests are being
-// processed. If the process is killed, no mail is sent, and the user requests another one.
-func (s *Server) inBackground(c *call, mail func(context.Context) error) (messageOut, error) {
+// processed. Requests that name no website belong to the network of their client. If the process is killed, no mail is
+// sent, and the user requests another one.
+func (s *Server) inBackground(c *call, owner string, mail func(context.Context) error) (messageOut, error) {
 	log := c.exchange.log
-	started := !s.db.Mails() || s.resets.run(func(ctx context.Context) {
+	started := !s.db.Mails() || s.resets.run(owner, func(ctx context.Context) {
 		switch err := mail(ctx); app.CodeOf(err) {
 		case "", app.CodeNotFound, app.CodeRateLimited:
 		default:
@@ -129,24 +135,27 @@ type resetPasswordIn struct {
 
 // resetPassword replaces the password of the user to whom a token belongs.
 func (s *Server) resetPassword(ctx context.Context, c *call, in resetPasswordIn) (messageOut, error) {
-	return s.reset(ctx, c, in, (*persistence.DB).ResetWords, (*persistence.DB).ResetPassword)
+	return s.reset(ctx, c, in, (*persistence.DB).PendingReset, (*persistence.DB).ResetPassword)
 }
 
 // resetCustomerPassword is resetPassword for a customer.
 func (s *Server) resetCustomerPassword(ctx context.Context, c *call, in resetPasswordIn) (messageOut, error) {
-	return s.reset(ctx, c, in, (*persistence.DB).CustomerResetWords, (*persistence.DB).ResetCustomerPassword)
+	return s.reset(ctx, c, in, (*persistence.DB).PendingCustomerReset, (*persistence.DB).ResetCustomerPassword)
 }
 
 func (s *Server) reset(
 	ctx context.Context, c *call, in resetPasswordIn,
-	words func(*persistence.DB, context.Context, time.Time, app.Secret) ([]string, error),
+	pending func(*persistence.DB, context.Context, time.Time, app.Secret) (identity.Reset, error),
 	replace func(*persistence.DB, context.Context, time.Time, app.Actor, app.Secret, string) error,
 ) (messageOut, error) {
-	avoid, err := words(s.db, ctx, c.now, in.Token)
+	of, err := pending(s.db, ctx, c.now, in.Token)
 	if err != nil {
 		return messageOut{}, err
 	}
-	hash, err := s.newPassword(ctx, "password", in.Password, avoid...)
+	if err := checkPassword("password", in.Password, of.Words...); err != nil {
+		return messageOut{}, err
+	}
+	hash, err := s.passwords.hash(ctx, of.WebsiteID, in.Password)
 	if err != nil {
 		return messageOut{}, err
 	}

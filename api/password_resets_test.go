@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"fmt"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -201,8 +202,8 @@ func TestResetsDoNotRevealAccounts(t *testing.T) {
 	wire := newWire(t, w.db)
 	counted := w.serverOn(wire.db, func(*Config) {})
 	release := make(chan struct{})
-	for range cap(counted.resets.places) - 1 {
-		counted.resets.run(func(context.Context) { <-release })
+	for i := range maxResetRequests - 1 {
+		counted.resets.run(fmt.Sprint(i), func(context.Context) { <-release })
 	}
 	defer close(release)
 	cost := func(a account) string {
@@ -229,13 +230,39 @@ func TestResetRequestsAreBounded(t *testing.T) {
 	s := w.mailingServer(func(*Config) {})
 	accounts := w.accounts()
 	release := make(chan struct{})
-	for s.resets.run(func(context.Context) { <-release }) {
+	for i := 0; s.resets.run(fmt.Sprint(i), func(context.Context) { <-release }); i++ {
 	}
 	unknown := accounts["user"]
 	unknown.login = credentials("nobody@example.com", "")
 	accounts["user"].ask(s).refused(app.CodeUnavailable)
 	unknown.ask(s).refused(app.CodeUnavailable)
 	close(release)
+}
+
+// The requests of a website's customers, and those of one network that name no website, take at most half of the free
+// places. Those of another website and of another network are processed.
+func TestResetRequestsOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	accounts := w.accounts()
+	release := make(chan struct{})
+	website, network := string(w.stores["own"].website), "2001:db8:7::/48"
+	for _, owner := range []string{website, network} {
+		for s.resets.run(owner, func(context.Context) { <-release }) {
+		}
+	}
+	customer, user := accounts["customer"], accounts["user"]
+	customer.ask(s).refused(app.CodeUnavailable)
+	user.ask(s, from("2001:db8:7::1")).refused(app.CodeUnavailable)
+	customer.login = altered(customer.login, object{"storeId": w.stores["foreign"].id})
+	customer.ask(s).ok(202, nil)
+	user.ask(s, from("2001:db8:8::1")).ok(202, nil)
+	close(release)
+	s.resets.wait()
+	if len(s.resets.of) != 0 || s.resets.now != 0 {
+		t.Errorf("after the end of all requests: got %v, want none", s.resets.of)
+	}
 }
 
 // Requests and confirmations count against the address and the account, before any hash.
@@ -288,7 +315,8 @@ func TestResetOfAnUnprovenAccountRemovesIdentities(t *testing.T) {
 		t.Errorf("account after the reset: got %+v and %s addresses, want the data from before", got, addresses)
 	}
 	if got := w.text(`SELECT concat((SELECT count(*) FROM customer_identities WHERE subject = 'thief'), ' ',
-		(SELECT email_proven FROM customers WHERE email = 'carol@example.com' AND kind = 'registered'))`); got != "0 t" {
+		(SELECT email_proven FROM customers
+		WHERE email = 'carol@example.com' AND kind = 'registered'))`); got != "0 t" {
 		t.Errorf("identities and proof after the reset: got %q, want %q", got, "0 t")
 	}
 }
@@ -310,8 +338,8 @@ func TestAccountPage(t *testing.T) {
 		if response.Code != 200 || !strings.HasPrefix(header.Get("Content-Type"), mediaType) ||
 			header.Get("Referrer-Policy") != "no-referrer" || header.Get("Cache-Control") != "no-store" ||
 			!strings.HasPrefix(policy, "default-src 'none'; ") || strings.Contains(policy, "unsafe") {
-			t.Errorf("%s: got %d %v, want 200 with %s, no-referrer, no-store and a strict policy", path, response.Code, header,
-				mediaType)
+			t.Errorf("%s: got %d %v, want 200 with %s, no-referrer, no-store and a strict policy", path, response.Code,
+				header, mediaType)
 		}
 		for _, foreign := range []string{"evil.test", "swordfish", "http://", "https://"} {
 			if strings.Contains(response.Body.String(), foreign) {

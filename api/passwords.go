@@ -99,18 +99,8 @@ func (p *passwords) hash(ctx context.Context, website app.WebsiteID, password ap
 	return argon2id.CreateHash(password.Reveal(), &p.params)
 }
 
-// newPassword checks and hashes a new password. member is its name in the request, words are those of
-// app.PasswordFault. It returns VALIDATION_FAILED about the member.
-func (s *Server) newPassword(
-	ctx context.Context, member string, password app.Secret, words ...string,
-) (string, error) {
-	if err := checkPassword(member, password, words...); err != nil {
-		return "", err
-	}
-	return s.passwords.hash(ctx, "", password)
-}
-
-// checkPassword is newPassword without the hash.
+// checkPassword checks a new password. member is its name in the request, words are those of app.PasswordFault. It
+// returns VALIDATION_FAILED about the member.
 func checkPassword(member string, password app.Secret, words ...string) error {
 	if fault := app.PasswordFault(password, words...); fault != "" {
 		return app.Invalid(member, fault)

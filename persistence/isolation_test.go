@@ -172,8 +172,8 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.EnableUser",              // users belong to no store
 		"identity.EndSessions",             // users belong to no store
 		"identity.CreateReset",             // users belong to no store
-		"identity.ResetWords",              // users belong to no store
-		"identity.CustomerResetWords",      // the token names the store
+		"identity.PendingReset",            // users belong to no store
+		"identity.PendingCustomerReset",    // the token names the store
 		"identity.ResetPassword",           // users belong to no store
 		"identity.ResetCustomerPassword",   // the token names the store
 		"identity.ConfirmEmailChange",      // the token names the store

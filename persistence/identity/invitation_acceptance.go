@@ -28,16 +28,18 @@ func (db *DB) InvitedEmail(ctx context.Context, token app.Secret) (string, error
 // Invited is the login with the email of an invitation.
 type Invited struct {
 	Login
-	New bool // there is no such user; Login is zero
+	New       bool // there is no such user; Login is zero
+	WebsiteID app.WebsiteID
 }
 
 // Invited returns the login with the email of an invitation. It returns TOKEN_INVALID if the token is unknown or the
 // invitation has ended, and WEBSITE_SUSPENDED if the website is suspended.
 func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (Invited, error) {
 	var email string
+	var website app.WebsiteID
 	var suspended bool
-	err := db.pg.System().NewRaw(`SELECT i.email, `+toSuspended+` FROM invitations i WHERE `+acceptable,
-		hashOf(token), now).Scan(ctx, &email, &suspended)
+	err := db.pg.System().NewRaw(`SELECT i.email, i.website_id, `+toSuspended+` FROM invitations i WHERE `+acceptable,
+		hashOf(token), now).Scan(ctx, &email, &website, &suspended)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Invited{}, invitationEnded()
@@ -48,9 +50,9 @@ func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (Inv
 	}
 	login, err := db.LoginByEmail(ctx, email)
 	if app.CodeOf(err) == app.CodeNotFound {
-		return Invited{New: true}, nil
+		return Invited{New: true, WebsiteID: website}, nil
 	}
-	return Invited{Login: login}, err
+	return Invited{Login: login, WebsiteID: website}, err
 }
 
 // InvitationFailed counts a wrong password or one-time password of an existing user who accepts an
