@@ -53,6 +53,9 @@ func TestTotalsMatchRows(t *testing.T) {
 	must(t, database.System().NewRaw(`SELECT id FROM store_views
 		WHERE store_id = ?`, r.Stores[0]).Scan(t.Context(), &day.views))
 
+	exec(t, database, `UPDATE stores SET loyalty_minor_per_point = '{"EUR": 1, "USD": 2}'`)
+	exec(t, database, "UPDATE customers SET loyalty_points = 1000000")
+
 	var workers sync.WaitGroup
 	for seed := range uint64(6) {
 		workers.Go(func() { day.trade(rand.New(rand.NewPCG(seed, 7)), 60) })
@@ -63,7 +66,12 @@ func TestTotalsMatchRows(t *testing.T) {
 	if n := count(t, database, "SELECT deadlocks FROM pg_stat_database WHERE datname = current_database()"); n > 0 {
 		t.Errorf("deadlocks: got %d, want 0", n)
 	}
+	if n := count(t, database, `SELECT count(*) FROM customers c WHERE kind = 'registered' AND loyalty_points <> 1000000
+		+ (SELECT coalesce(sum(points), 0) FROM loyalty_entries l WHERE l.customer_id = c.id)`); n > 0 {
+		t.Errorf("balances that differ from their ledgers: got %d, want 0", n)
+	}
 	for _, table := range []string{"orders WHERE status = 'CANCELLED'", "refunds",
+		"orders WHERE status <> 'CANCELLED' AND loyalty_minor > 0", "loyalty_entries WHERE kind = 'RETURNED'",
 		"customer_returns WHERE seen_before < business_date AND customers > 0"} {
 		if count(t, database, "SELECT count(*) FROM "+table) < 5 {
 			t.Errorf("the test made fewer than 5 %s", table)
@@ -115,7 +123,7 @@ func (d trading) trade(random *rand.Rand, steps int) {
 			}
 			if random.IntN(2) == 0 {
 				_, err := d.db.AmendOrder(d.Context(), now, d.store, id, d.amendment(random), nil)
-				d.expect(err, app.CodeInvalidTransition)
+				d.expect(err, app.CodeInvalidTransition, app.CodeConflict) // another customer of redeemed points
 				continue
 			}
 			status := []app.OrderStatus{app.OrderConfirmed, app.OrderCompleted, app.OrderCancelled,
@@ -147,6 +155,9 @@ func (d trading) order(random *rand.Rand) app.NewOrder {
 		in.Guest = app.OrderCustomer{Name: "Ada", Email: fmt.Sprint("guest", n, "@example.com")}
 	default:
 		in.CustomerID = d.customers[random.IntN(len(d.customers))]
+		if n < 8 {
+			in.LoyaltyPoints = 1 + random.Int64N(100)
+		}
 	}
 	return in
 }
@@ -219,7 +230,7 @@ func (d trading) compare(db *persistencetest.Database) {
 				FROM (SELECT o.business_date AS day, o.created_at AS at, o.currency,
 					CASE WHEN o.status = 'CANCELLED' THEN 0 ELSE 1 END AS sold,
 					CASE WHEN o.status = 'CANCELLED' THEN 1 ELSE 0 END AS cancelled,
-						o.subtotal_minor AS gross, o.discount_minor AS discount, o.tax_minor AS tax,
+						o.subtotal_minor AS gross, o.discount_minor + o.loyalty_minor AS discount, o.tax_minor AS tax,
 						o.delivery_fee_minor AS fee, 0 AS refunded,
 						(SELECT sum(i.quantity) FROM order_items i WHERE i.order_id = o.id) AS items FROM orders o
 						WHERE o.store_id = ?0
