@@ -26,6 +26,7 @@ const columns: [string, (order: Order) => string | number | undefined][] = [
   ["currency", (order) => order.currency],
   ["subtotal", (order) => unitsOf(order.subtotalMinor, order.currency)],
   ["discount", (order) => unitsOf(order.discountMinor, order.currency)],
+  ["points", (order) => unitsOf(order.loyaltyMinor, order.currency)],
   ["deliveryFee", (order) => unitsOf(order.deliveryFeeMinor, order.currency)],
   ["tax", (order) => unitsOf(order.taxMinor, order.currency)],
   ["total", (order) => unitsOf(order.totalMinor, order.currency)],
