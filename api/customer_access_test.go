@@ -20,8 +20,8 @@ func TestOwnOrders(t *testing.T) {
 	var guests orderOut
 	guest := altered(w.orderBody("own"), object{"customer": object{"name": "Ada", "email": "ada@example.com"}})
 	w.do("POST", "/orders", w.tokens["STAFF"], guest).ok(201, &guests)
-	if guests.Customer.ID == ada.Customer.ID {
-		t.Errorf("customer of a guest's order: got the account %s of the same email, want a guest", guests.Customer.ID)
+	if *guests.Customer.ID == ada.Customer.ID {
+		t.Errorf("customer of a guest's order: got the account %s of the same email, want a guest", *guests.Customer.ID)
 	}
 
 	var seen orderOut

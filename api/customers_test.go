@@ -39,7 +39,10 @@ func TestCustomerPatch(t *testing.T) {
 			w.tokens["MANAGER"], object{"lastName": null, "phone": null}, "lastName phone",
 			func(c *app.Customer) { c.LastName, c.Phone = "", "" },
 		},
-		{w.tokens["OWNER"], object{"lastName": "拉芙蕾丝"}, "lastName", func(c *app.Customer) { c.LastName = "拉芙蕾丝" }},
+		{
+			w.tokens["OWNER"], object{"lastName": "拉芙蕾丝"}, "lastName",
+			func(c *app.Customer) { c.LastName = "拉芙蕾丝" },
+		},
 	} {
 		w.now = w.now.Add(time.Second)
 		version := want.Version
@@ -100,7 +103,7 @@ func TestCustomerPatch(t *testing.T) {
 		order["customer"] = object{"name": "Guest", "phone": phone}
 		var placed orderOut
 		w.do("POST", "/orders", w.tokens["OWNER"], order).ok(201, &placed)
-		return "/customers/" + string(placed.Customer.ID)
+		return "/customers/" + string(*placed.Customer.ID)
 	}
 	guest("+4915111111111")
 	w.do("PATCH", guest("+4915122222222"), w.tokens["OWNER"], object{"phone": "+4915111111111"}).
@@ -126,7 +129,7 @@ func TestCustomersSeeOnlyThemselves(t *testing.T) {
 	}
 	unknown := w.do("GET", "/customers/cus_none", ada.AccessToken, nil).refused(app.CodeNotFound).same()
 	own := "/customers/" + string(ada.Customer.ID)
-	for _, id := range []app.CustomerID{bob.Customer.ID, sibling.Customer.ID, w.stores["foreign"].order.Customer.ID,
+	for _, id := range []app.CustomerID{bob.Customer.ID, sibling.Customer.ID, *w.stores["foreign"].order.Customer.ID,
 		"cus_none"} {
 		path := "/customers/" + string(id)
 		for _, request := range []struct {
@@ -172,7 +175,8 @@ func TestListCustomers(t *testing.T) {
 		{Email: "o%_@example.com", FirstName: "100%", LastName: "_"},
 		{Email: "ли@example.com", FirstName: "李", LastName: "ИВАНОВ"},
 	} {
-		_, err := w.db.RegisterCustomer(t.Context(), noon.Add(time.Duration(i+1)*time.Second), own, app.Actor{}, c, time.Hour)
+		at := noon.Add(time.Duration(i+1) * time.Second)
+		_, err := w.db.RegisterCustomer(t.Context(), at, own, app.Actor{}, c, time.Hour)
 		w.must(err)
 	}
 	emails := func(query string) (found []string) {

@@ -88,16 +88,18 @@ func TestWhoDisablesCustomers(t *testing.T) {
 	w.do("PATCH", path, w.token("OWNER", w.stores["sibling"].id), object{"disabled": true}).
 		refused(app.CodeStoreMismatch)
 	w.do("PATCH", path, w.tokens["FOREIGN"], object{"disabled": true}).refused(app.CodeNotFound)
-	guest := "/customers/" + string(w.stores["own"].order.Customer.ID)
+	guest := "/customers/" + string(*w.stores["own"].order.Customer.ID)
 	w.do("PATCH", guest, w.tokens["MANAGER"], object{"disabled": true}).refused(app.CodeConflict)
 	w.do("PATCH", guest, w.tokens["MANAGER"], object{"disabled": false}).ok(200, nil)
 	for name, token := range map[string]string{
-		"the customer": ada.AccessToken, "a manager": w.tokens["MANAGER"], "a key": w.key("own", app.ScopeReadCustomers),
+		"the customer": ada.AccessToken, "a manager": w.tokens["MANAGER"],
+		"a key": w.key("own", app.ScopeReadCustomers),
 	} {
 		w.run(name, func(t *testing.T) {
 			for _, path := range []string{path, "/customers"} {
 				a := w.do("GET", path, token, nil).ok(200, nil)
-				if got, want := strings.Contains(a.Body.String(), `"disabled":false`), name != "the customer"; got != want {
+				want := name != "the customer"
+				if got := strings.Contains(a.Body.String(), `"disabled":false`); got != want {
 					t.Errorf("%s at %s sees disabled: got %v, want %v: %s", name, path, got, want, a.Body)
 				}
 			}

@@ -120,7 +120,7 @@ func exampleOrder() app.Order {
 		StoreViewID:     "view_019c530263367a22b3c4d5e6f7081920",
 		FulfillmentType: app.FulfillmentDelivery, Source: app.SourceWeb,
 		Customer: app.OrderCustomer{
-			ID: exampleCustomer, Name: "Ada Lovelace", Email: "ada@example.com", Phone: "+4915112345678",
+			ID: new(exampleCustomer), Name: "Ada Lovelace", Email: "ada@example.com", Phone: "+4915112345678",
 		},
 		Items: []app.OrderItem{
 			{ID: "itm_019ced814dfa7b1aa2b3c4d5e6f70819", QuotedItem: app.QuotedItem{

@@ -111,7 +111,7 @@ func TestSlowExportsOfAHostileNeighbour(t *testing.T) {
 	}
 	w.doOn(server, "GET", path, w.tokens["OWNER"], nil).refused(app.CodeUnavailable)
 	w.doOn(server, "GET", "/products", w.tokens["OWNER"], nil).ok(200, nil)
-	foreign := "/customers/" + string(w.stores["foreign"].order.Customer.ID) + "/export"
+	foreign := "/customers/" + string(*w.stores["foreign"].order.Customer.ID) + "/export"
 	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).ok(200, nil)
 	for _, response := range open {
 		response.Body.Close()
@@ -134,7 +134,7 @@ func TestExportsLeaveConnections(t *testing.T) {
 	listener := httptest.NewTLSServer(server)
 	defer listener.Close()
 	open := w.begun(listener, http1(listener), w.addLongHistory("own", largeExport))
-	foreign := "/customers/" + string(w.stores["foreign"].order.Customer.ID) + "/export"
+	foreign := "/customers/" + string(*w.stores["foreign"].order.Customer.ID) + "/export"
 	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).refused(app.CodeUnavailable)
 	w.doOn(server, "GET", "/products", w.tokens["FOREIGN"], nil).ok(200, nil)
 	open.Body.Close()
@@ -193,7 +193,7 @@ func TestBrokenExports(t *testing.T) {
 	w := newWorld(t)
 	wire := newWire(t, w.db)
 	listener := w.exportsOn(wire.db, func(*Server) {})
-	small := "/customers/" + string(w.stores["own"].order.Customer.ID) + "/export"
+	small := "/customers/" + string(*w.stores["own"].order.Customer.ID) + "/export"
 	for name, path := range map[string]string{"large": w.addLongHistory("own", 1000), "small": small} {
 		for _, encoding := range []string{"identity", "gzip"} {
 			wire.lose("FROM customers")

@@ -56,9 +56,9 @@ func (w *world) attempt(rt route, store, token string) *response {
 		w.exec("UPDATE users SET password_hash = $1", quickHash(w.T, "x"))
 		w.exec("UPDATE customers SET password_hash = $1 WHERE kind = 'registered'", quickHash(w.T, "x"))
 	}
-	ids["customers"] = string(s.order.Customer.ID)
+	ids["customers"] = string(*s.order.Customer.ID)
 	if rt.Path == "/customers/lookup" {
-		w.exec("UPDATE customers SET phone = '+4930123456' WHERE id = $1", s.order.Customer.ID)
+		w.exec("UPDATE customers SET phone = '+4930123456' WHERE id = $1", *s.order.Customer.ID)
 	}
 	if rt.Method+" "+rt.Path == "DELETE /customers/{id}" {
 		if store != "a customer's" { // others need the customer again
@@ -80,7 +80,7 @@ func (w *world) attempt(rt route, store, token string) *response {
 		path = before + string(w.addOwnerInvitation(s.id))
 	}
 	if before, found := strings.CutSuffix(path, "{addressId}"); found {
-		path = before + string(w.addAddress(s.id, s.order.Customer.ID).ID)
+		path = before + string(w.addAddress(s.id, *s.order.Customer.ID).ID)
 	}
 	return w.do(rt.Method, path+query(rt), token, w.body(rt))
 }

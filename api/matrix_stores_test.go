@@ -69,7 +69,7 @@ func TestListsShowOneStore(t *testing.T) {
 		"/events?type=order.created": func(s *shop) string { return string(s.delivery.EventID) },
 		"/orders":                    func(s *shop) string { return string(s.order.ID) },
 		"/products":                  func(s *shop) string { return string(s.product.ID) },
-		"/customers":                 func(s *shop) string { return string(s.order.Customer.ID) },
+		"/customers":                 func(s *shop) string { return string(*s.order.Customer.ID) },
 		"/api-keys":                  func(s *shop) string { return string(s.key.ID) },
 		"/replays":                   func(s *shop) string { return string(s.replay.ID) },
 

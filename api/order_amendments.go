@@ -23,7 +23,7 @@ type amendOrderIn struct {
 	DryRun             bool                    `query:"dryRun"`
 	Items              *[]amendedItemIn        `json:"items" validate:"omitempty,orderitems"`
 	CustomerID         *app.CustomerID         `json:"customerId" validate:"omitempty,id"`
-	Customer           *guestIn                `json:"customer"`
+	Customer           nullable[guestIn]       `json:"customer"` // null = nobody
 	DeliveryAddress    *deliveryAddressPatchIn `json:"deliveryAddress"`
 	DiscountMinor      *int64                  `json:"discountMinor" validate:"omitempty,amount"`
 	ExpectedTotalMinor *int64                  `json:"expectedTotalMinor" validate:"omitempty,amount"`
@@ -137,7 +137,10 @@ func (in amendOrderIn) amendment(c *call) app.OrderAmendment {
 	}
 	patch(&change.CustomerID, in.CustomerID)
 	if in.Customer != nil {
-		change.Guest = &app.OrderCustomer{Name: in.Customer.Name, Email: in.Customer.Email, Phone: in.Customer.Phone}
+		change.Guest = &app.OrderCustomer{}
+		if *in.Customer != nil {
+			*change.Guest = (*in.Customer).guest()
+		}
 	}
 	return change
 }

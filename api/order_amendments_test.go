@@ -272,12 +272,12 @@ func TestAmendedCustomer(t *testing.T) {
 		ok(200, &placed)
 	w.do("GET", path, login.AccessToken, nil).refused(app.CodeNotFound)
 	counts := map[app.CustomerID]int64{}
-	for _, id := range []app.CustomerID{login.Customer.ID, placed.Customer.ID} {
+	for _, id := range []app.CustomerID{login.Customer.ID, *placed.Customer.ID} {
 		var customer app.Customer
 		w.do("GET", "/customers/"+string(id), w.tokens["OWNER"], nil).ok(200, &customer)
 		counts[id] = customer.TotalOrders
 	}
-	if diff := cmp.Diff(map[app.CustomerID]int64{login.Customer.ID: 0, placed.Customer.ID: 1}, counts); diff != "" {
+	if diff := cmp.Diff(map[app.CustomerID]int64{login.Customer.ID: 0, *placed.Customer.ID: 1}, counts); diff != "" {
 		t.Errorf("orders of the customers (-want +got): %s", diff)
 	}
 	version := placed.Version

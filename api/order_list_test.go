@@ -176,7 +176,7 @@ func TestCustomersListTheirOwnOrders(t *testing.T) {
 	}
 	var page []orderOut
 	w.do("GET", "/orders", grace.AccessToken, nil).ok(200, &page)
-	if len(page[0].AllowedTransitions) != 0 || page[0].Customer.ID != grace.Customer.ID {
+	if len(page[0].AllowedTransitions) != 0 || *page[0].Customer.ID != grace.Customer.ID {
 		t.Errorf("order: got %+v, want one of %s without transitions", page[0], grace.Customer.ID)
 	}
 }

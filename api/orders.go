@@ -71,8 +71,15 @@ type guestIn struct {
 	Phone string `json:"phone" validate:"omitempty,phone"`
 }
 
+func (in guestIn) guest() app.OrderCustomer {
+	return app.OrderCustomer{Name: in.Name, Email: in.Email, Phone: in.Phone}
+}
+
 func (in placeOrderIn) check() []app.Detail {
-	faults := checkGuest(in.CustomerID, in.Customer)
+	var faults []app.Detail
+	if in.CustomerID != "" || in.Customer != nil || in.FulfillmentType == app.FulfillmentDelivery {
+		faults = checkGuest(in.CustomerID, in.Customer)
+	}
 	switch in.FulfillmentType {
 	case app.FulfillmentDelivery:
 		if in.DeliveryAddress == nil {
@@ -112,7 +119,7 @@ func (in placeOrderIn) order(c *call) app.NewOrder {
 		wanted.Items = append(wanted.Items, item.item())
 	}
 	if in.Customer != nil {
-		wanted.Guest = app.OrderCustomer{Name: in.Customer.Name, Email: in.Customer.Email, Phone: in.Customer.Phone}
+		wanted.Guest = in.Customer.guest()
 	}
 	if wanted.StoreViewID == "" {
 		wanted.StoreViewID = c.principal.View.ID

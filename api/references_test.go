@@ -52,8 +52,10 @@ func TestReferences(t *testing.T) {
 			c = w.referencing()[name]
 			token := w.tokens["MANAGER"]
 			first := w.addReferenced(c, object{"externalId": "POS 1/ä", "metadata": object{"a": "1", "b c.[0]": ""}})
-			want := referenced{ID: first.ID, ExternalID: "POS 1/ä", Metadata: map[string]string{"a": "1", "b c.[0]": ""},
-				Version: first.Version}
+			want := referenced{
+				ID: first.ID, ExternalID: "POS 1/ä", Metadata: map[string]string{"a": "1", "b c.[0]": ""},
+				Version: first.Version,
+			}
 			if diff := cmp.Diff(want, first); diff != "" {
 				t.Errorf("created (-want +got): %s", diff)
 			}
@@ -187,7 +189,7 @@ func TestBadReferences(t *testing.T) {
 		for resource, r := range w.referencing() {
 			method, path, body := "POST", r.list, r.create
 			if r.create == nil {
-				method, path, body = "PATCH", r.list+"/"+string(w.stores["own"].order.Customer.ID), object{}
+				method, path, body = "PATCH", r.list+"/"+string(*w.stores["own"].order.Customer.ID), object{}
 			}
 			a := w.do(method, path, w.tokens["MANAGER"], altered(body, c.change))
 			a.what = name + " of " + resource
@@ -219,7 +221,8 @@ func TestReferencesAreNotForCustomers(t *testing.T) {
 	for name, value := range references {
 		w.do("PATCH", path, customer.AccessToken, object{name: value}).refused(app.CodeValidationFailed, name)
 	}
-	w.do("GET", "/orders?externalId=hidden-1", customer.AccessToken, nil).refused(app.CodeValidationFailed, "externalId")
+	w.do("GET", "/orders?externalId=hidden-1", customer.AccessToken, nil).
+		refused(app.CodeValidationFailed, "externalId")
 	w.do("GET", "/customers?externalId=hidden-1", customer.AccessToken, nil).
 		refused(app.CodeValidationFailed, "externalId")
 	a := w.do("PATCH", path, customer.AccessToken, object{"firstName": "Augusta"}).ok(200, nil)

@@ -85,7 +85,7 @@ func TestOrderOfRefusal(t *testing.T) {
 	for _, path := range []string{"/orders", "/orders/quote"} {
 		w.do("POST", path, w.tokens["STAFF"], order).refused(app.CodeValidationFailed, "customerId")
 	}
-	order["customerId"] = w.stores["own"].order.Customer.ID
+	order["customerId"] = *w.stores["own"].order.Customer.ID
 	for _, path := range []string{"/orders", "/orders/quote"} {
 		w.do("POST", path, w.tokens["STAFF"], order).refused(app.CodeOutsideBookingWindow)
 	}

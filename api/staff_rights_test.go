@@ -163,7 +163,7 @@ func TestFindCustomer(t *testing.T) {
 		object{"productId": w.stores["own"].product.ID, "quantity": 3, "note": "hot"},
 	}})
 	want := app.FoundCustomer{
-		ID: last.Customer.ID, Name: "Ada Lovelace", Phone: number, LastAddress: delivered.DeliveryAddress,
+		ID: *last.Customer.ID, Name: "Ada Lovelace", Phone: number, LastAddress: delivered.DeliveryAddress,
 		LastOrder: &app.FoundOrder{ID: last.ID, Number: last.Number, Items: last.Items},
 	}
 	staff := w.tokens["STAFF"]
@@ -204,13 +204,13 @@ func TestFindCustomer(t *testing.T) {
 	w.lookUp(w.tokens["FOREIGN"], number).refused(app.CodeNotFound)
 	erase := func(o orderOut) {
 		w.exec("UPDATE orders SET status = 'COMPLETED' WHERE customer_id = $1", o.Customer.ID)
-		w.do("DELETE", "/customers/"+string(o.Customer.ID), w.tokens["OWNER"], nil).ok(204, nil)
+		w.do("DELETE", "/customers/"+string(*o.Customer.ID), w.tokens["OWNER"], nil).ok(204, nil)
 	}
 	erase(last)
 	var next app.FoundCustomer
 	w.lookUp(staff, number).ok(200, &next)
-	if next.ID != older.Customer.ID {
-		t.Errorf("after an erasure: got %s, want the older customer %s", next.ID, older.Customer.ID)
+	if next.ID != *older.Customer.ID {
+		t.Errorf("after an erasure: got %s, want the older customer %s", next.ID, *older.Customer.ID)
 	}
 	erase(older)
 	w.lookUp(staff, number).refused(app.CodeNotFound)

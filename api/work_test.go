@@ -148,7 +148,7 @@ func TestHeavyWorkOfAWebsite(t *testing.T) {
 	w.until("import of another store", func() bool { return pool(db, pg.RoleApp).InUse == 2 })
 	server.work.wait = time.Millisecond
 	analytics(w.tokens["OWNER"]).refused(app.CodeUnavailable)
-	w.doOn(server, "GET", "/customers/"+string(w.stores["own"].order.Customer.ID)+"/export", w.tokens["OWNER"], nil).
+	w.doOn(server, "GET", "/customers/"+string(*w.stores["own"].order.Customer.ID)+"/export", w.tokens["OWNER"], nil).
 		refused(app.CodeUnavailable)
 	w.doOn(server, "GET", "/products", w.tokens["OWNER"], nil).ok(200, nil)
 	analytics(w.tokens["FOREIGN"]).ok(200, nil)

@@ -228,7 +228,8 @@ func (w *world) fill(s *shop, owner string) {
 	w.must(err)
 	s.order, err = w.db.PlaceOrder(w.Context(), noon, s.id, app.NewOrder{
 		Items:           []app.NewOrderItem{{ProductID: s.product.ID, Quantity: 2}},
-		FulfillmentType: app.FulfillmentPickup, Source: app.SourcePhone, Guest: app.OrderCustomer{Name: "Ada"},
+		FulfillmentType: app.FulfillmentPickup, Source: app.SourcePhone,
+		Guest:       app.OrderCustomer{Name: "Ada", Phone: "+493012345"},
 		StoreViewID: s.view.ID,
 	}, nil)
 	w.must(err)

@@ -15,7 +15,7 @@ type OrderAmendment struct {
 	DeliveryAddress    func(*DeliveryAddress)
 	RequestedFor       **Time         // a pointer to nil = as soon as possible
 	CustomerID         CustomerID     // a known customer; "" = Guest
-	Guest              *OrderCustomer // nil and no CustomerID = the customer stays
+	Guest              *OrderCustomer // nil and no CustomerID = the customer stays; its zero value = nobody
 	DiscountMinor      *int64
 	ExpectedTotalMinor *int64
 	DryRun             bool // nothing is written

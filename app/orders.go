@@ -87,12 +87,21 @@ func (o Order) Own() Order {
 	return o
 }
 
-// OrderCustomer is a snapshot of the customer, taken when the order is placed.
+// OrderCustomer is a snapshot of the customer, taken when the order is placed. An order without a guest has only empty
+// members.
 type OrderCustomer struct {
-	ID    CustomerID `json:"id"`
-	Name  string     `json:"name"`
-	Email string     `json:"email"`
-	Phone string     `json:"phone"`
+	ID    *CustomerID `json:"id"` // null = no customer is kept: a guest without email and phone number, or none
+	Name  string      `json:"name"`
+	Email string      `json:"email"`
+	Phone string      `json:"phone"`
+}
+
+// IsKept reports whether the store keeps a customer for a guest: only one who can be recognised.
+func (c OrderCustomer) IsKept() bool { return c.Email != "" || c.Phone != "" }
+
+// SameGuest reports whether both have the same name, email and phone number.
+func (c OrderCustomer) SameGuest(other OrderCustomer) bool {
+	return c.Name == other.Name && c.Email == other.Email && c.Phone == other.Phone
 }
 
 // OrderItem is one line of an order. Its id does not change as long as the order has the line.
@@ -137,8 +146,8 @@ type NewOrder struct {
 	Items              []NewOrderItem
 	FulfillmentType    FulfillmentType
 	Source             OrderSource
-	CustomerID         CustomerID // a known customer; "" = Guest
-	Guest              OrderCustomer
+	CustomerID         CustomerID    // a known customer; "" = Guest
+	Guest              OrderCustomer // its zero value = nobody
 	DeliveryAddress    *DeliveryAddress
 	StoreViewID        StoreViewID // "" = the caller's view
 	DiscountMinor      int64

@@ -686,7 +686,7 @@ CREATE TABLE orders (
     cancellation_reason text NOT NULL DEFAULT ''::text,
     fulfillment_type text NOT NULL,
     source text NOT NULL,
-    customer_id text NOT NULL,
+    customer_id text,
     customer_name text NOT NULL,
     customer_email text NOT NULL,
     customer_phone text NOT NULL,
@@ -1429,15 +1429,10 @@ CREATE FUNCTION count_amended()
  LANGUAGE plpgsql
 AS $function$
 DECLARE
-    guests   bigint := 0;
     old_days bigint;
     new_days bigint;
 BEGIN
-    IF NEW.customer_id <> OLD.customer_id THEN
-        SELECT sum(CASE id WHEN NEW.customer_id THEN 1 ELSE -1 END) FILTER (WHERE kind = 'guest') INTO guests
-            FROM customers WHERE id IN (OLD.customer_id, NEW.customer_id);
-    END IF;
-    UPDATE sales SET guest_orders = guest_orders + coalesce(guests, 0),
+    UPDATE sales SET guest_orders = guest_orders + guest_order(NEW.customer_id) - guest_order(OLD.customer_id),
             gross_minor = gross_minor + NEW.subtotal_minor - OLD.subtotal_minor,
             discount_minor = discount_minor + NEW.discount_minor - OLD.discount_minor,
             tax_minor = tax_minor + NEW.tax_minor - OLD.tax_minor,
@@ -1445,13 +1440,13 @@ BEGIN
             items_sold = items_sold + NEW.item_count - OLD.item_count
         WHERE store_id = NEW.store_id AND business_date = NEW.business_date
             AND quarter = date_bin('15 minutes', NEW.created_at, 'epoch') AND currency = NEW.currency;
-    IF NEW.customer_id = OLD.customer_id THEN
+    IF NEW.customer_id IS NOT DISTINCT FROM OLD.customer_id THEN
         RETURN NULL;
     END IF;
     UPDATE customer_days SET orders = orders - 1 WHERE store_id = OLD.store_id AND customer_id = OLD.customer_id
         AND business_date = OLD.business_date RETURNING orders INTO old_days;
     INSERT INTO customer_days AS d (store_id, customer_id, business_date, orders)
-        VALUES (NEW.store_id, NEW.customer_id, NEW.business_date, 1)
+        SELECT NEW.store_id, NEW.customer_id, NEW.business_date, 1 WHERE NEW.customer_id IS NOT NULL
         ON CONFLICT (store_id, customer_id, business_date) DO UPDATE SET orders = d.orders + 1
         RETURNING orders INTO new_days;
     INSERT INTO customer_returns AS r (store_id, business_date, seen_before, customers)
@@ -1506,18 +1501,16 @@ AS $function$
 DECLARE
     sold      bigint := (NEW.status <> 'CANCELLED')::int;
     cancelled bigint := (NEW.status = 'CANCELLED')::int;
-    guest     bigint;
     days      bigint;
 BEGIN
     IF TG_OP = 'UPDATE' THEN
         sold := sold - (OLD.status <> 'CANCELLED')::int;
         cancelled := cancelled - (OLD.status = 'CANCELLED')::int;
     END IF;
-    SELECT (kind = 'guest')::int INTO guest FROM customers WHERE id = NEW.customer_id;
     INSERT INTO sales AS s (store_id, business_date, quarter, currency, orders, guest_orders, cancelled_orders,
             gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
         VALUES (NEW.store_id, NEW.business_date, date_bin('15 minutes', NEW.created_at, 'epoch'), NEW.currency,
-            sold, sold * guest, cancelled,
+            sold, sold * guest_order(NEW.customer_id), cancelled,
             sold * NEW.subtotal_minor, sold * (NEW.discount_minor + NEW.loyalty_minor), sold * NEW.tax_minor,
             sold * NEW.delivery_fee_minor,
             sold * NEW.item_count)
@@ -1533,7 +1526,7 @@ BEGIN
         RETURN NULL;
     END IF;
     INSERT INTO customer_days AS d (store_id, customer_id, business_date, orders)
-        VALUES (NEW.store_id, NEW.customer_id, NEW.business_date, sold)
+        SELECT NEW.store_id, NEW.customer_id, NEW.business_date, sold WHERE NEW.customer_id IS NOT NULL
         ON CONFLICT (store_id, customer_id, business_date) DO UPDATE SET orders = d.orders + excluded.orders
         RETURNING orders INTO days;
     IF days = greatest(sold, 0) THEN -- the first order of a day, or its last one was cancelled
@@ -1668,6 +1661,14 @@ BEGIN
     EXECUTE format('CREATE POLICY every_store ON %s TO comanda_system USING (true)', tenant_table);
     EXECUTE format('GRANT SELECT, INSERT, UPDATE, DELETE ON %s TO comanda_app, comanda_system', tenant_table);
 END $procedure$;
+
+CREATE FUNCTION guest_order(customer text)
+ RETURNS bigint
+ LANGUAGE sql
+ STABLE
+AS $function$
+    SELECT coalesce((SELECT (kind = 'guest')::int FROM customers WHERE id = customer), 1)
+$function$;
 
 CREATE FUNCTION mirror_membership()
  RETURNS trigger

@@ -323,7 +323,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, db.DeleteAddress(t.Context(), noon, app.Principal{StoreID: s}, ada, address.ID, 0)
 		},
 		"LoyaltyEntries": func(s app.StoreID) (int, error) {
-			all, err := db.LoyaltyEntries(t.Context(), s, completed.Customer.ID, persistence.Cursor{}, 10)
+			all, err := db.LoyaltyEntries(t.Context(), s, *completed.Customer.ID, persistence.Cursor{}, 10)
 			return len(all), err
 		},
 		"PlaceOrder": func(s app.StoreID) (int, error) {

@@ -142,7 +142,12 @@ func (s Schemas) describeField(params jsonschema.InterceptPropParams) error {
 		schema.Enum = append(schema.Enum, nil)
 	}
 	if !response && len(schema.AnyOf) == 2 { // of null and a reference
-		*schema = jsonschema.Schema{Ref: schema.AnyOf[1].TypeObject.Ref, Description: schema.Description}
+		reference := jsonschema.Schema{Ref: schema.AnyOf[1].TypeObject.Ref}
+		*schema = jsonschema.Schema{Ref: reference.Ref, Description: schema.Description}
+		if clearable(field.Type) {
+			null := jsonschema.Null.ToSchemaOrBool()
+			schema.Ref, schema.AnyOf = nil, []jsonschema.SchemaOrBool{null, reference.ToSchemaOrBool()}
+		}
 	}
 	if nullableEnum := response && inBody && !omitted && field.Type.Kind() == reflect.Pointer &&
 		s.Enums[field.Type.Elem()] != nil; nullableEnum && schema.Ref != nil {

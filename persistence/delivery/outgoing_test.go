@@ -35,7 +35,7 @@ func TestOutgoingPositions(t *testing.T) {
 	step(t, db, store, replay.ID, 100)
 	want := map[string]bool{
 		"product.created product/" + string(r.Menu[0].ID):           true,
-		"customer.created customer/" + string(order.Customer.ID):    true,
+		"customer.created customer/" + string(*order.Customer.ID):   true,
 		"order.created order/" + string(order.ID):                   true,
 		"payment.succeeded order/" + string(order.ID):               true,
 		"reservation.created reservation/" + string(reservation.ID): true,

@@ -20,7 +20,7 @@ CREATE TABLE orders (
     cancellation_reason text NOT NULL DEFAULT '',
     fulfillment_type    text NOT NULL CHECK (fulfillment_type IN ('DELIVERY', 'PICKUP', 'DINE_IN')),
     source              text NOT NULL CHECK (source IN ('WEB', 'MOBILE', 'POS', 'PHONE', 'API')),
-    customer_id         text NOT NULL REFERENCES customers,
+    customer_id         text REFERENCES customers, -- null = nobody, or a guest without email and phone number
     customer_name       text NOT NULL,
     customer_email      text NOT NULL,
     customer_phone      text NOT NULL,

@@ -112,6 +112,9 @@ func (db *DB) EraseCustomer(
 // isErased reports whether the customer of a locked order is erased. An erasure locks the orders, too: further personal
 // data of the customer must not be written.
 func isErased(ctx context.Context, tx bun.Tx, order app.Order) (erased bool, err error) {
+	if order.Customer.ID == nil {
+		return false, nil
+	}
 	err = tx.Tx.QueryRowContext(ctx, "SELECT erased_at IS NOT NULL FROM customers WHERE store_id = $1 AND id = $2",
 		order.StoreID, order.Customer.ID).Scan(&erased)
 	return erased, err

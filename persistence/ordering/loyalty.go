@@ -28,15 +28,16 @@ type loyaltyRow struct {
 }
 
 // settlePoints returns redeemed points if it is time, and adds an entry of the given kind to the ledger, so that the
-// earned points of a locked order match the order's status and amounts. It adds nothing if they already match. Call it
-// after each change of status, payments or refunds; refund is set for PointsReversed only.
+// earned points of a locked order match the order's status and amounts. It adds nothing if they already match, or the
+// order has no customer. Call it after each change of status, payments or refunds; refund is set for PointsReversed
+// only.
 func settlePoints(
 	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
 ) error {
 	if err := returnPoints(ctx, tx, now, order); err != nil {
 		return err
 	}
-	if order.Status != app.OrderCompleted {
+	if order.Status != app.OrderCompleted || order.Customer.ID == nil {
 		return nil
 	}
 	var points int64
@@ -53,7 +54,7 @@ func settlePoints(
 		}
 	}
 	row := loyaltyRow{
-		ID: app.NewID[app.LoyaltyEntryID](now), StoreID: order.StoreID, CustomerID: order.Customer.ID,
+		ID: app.NewID[app.LoyaltyEntryID](now), StoreID: order.StoreID, CustomerID: *order.Customer.ID,
 		OrderID: order.ID, RefundID: refund, Kind: kind, Points: change, CreatedAt: now,
 	}
 	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {

@@ -222,6 +222,9 @@ func (a *amendment) setMembers(ctx context.Context, tx bun.Tx) error {
 	if a.DeliveryAddress != nil && a.row.FulfillmentType != app.FulfillmentDelivery {
 		faults = append(faults, app.Detail{Path: "deliveryAddress", Message: "is only allowed for DELIVERY"})
 	}
+	if a.Guest != nil && *a.Guest == (app.OrderCustomer{}) && a.row.FulfillmentType == app.FulfillmentDelivery {
+		faults = append(faults, app.Detail{Path: "customer", Message: "is required for DELIVERY"})
+	}
 	if len(faults) > 0 {
 		return app.InvalidAll(faults)
 	}
@@ -237,7 +240,7 @@ func (a *amendment) setMembers(ctx context.Context, tx bun.Tx) error {
 			a.row.DeliveryAddress, a.changed = &address, append(a.changed, "deliveryAddress")
 		}
 	}
-	if a.CustomerID != "" && a.CustomerID != a.row.CustomerID {
+	if a.CustomerID != "" && !isCustomer(a.row.CustomerID, a.CustomerID) {
 		return canOrder(ctx, tx, a.row.StoreID, a.CustomerID)
 	}
 	return nil

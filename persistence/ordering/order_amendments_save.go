@@ -13,8 +13,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// setCustomer gives the order to another customer: the counts of both change. It returns VALIDATION_FAILED for an
-// unknown customer.
+// setCustomer gives the order to another customer, or to nobody: the counts of both change. It returns
+// VALIDATION_FAILED for an unknown customer.
 func (a *amendment) setCustomer(ctx context.Context, tx bun.Tx) error {
 	wanted, member := app.NewOrder{CustomerID: a.CustomerID}, "customerId"
 	if a.Guest != nil {
@@ -45,18 +45,19 @@ func (a *amendment) setCustomer(ctx context.Context, tx bun.Tx) error {
 // is the same one; an account is not a guest.
 func (a *amendment) keepsCustomer(ctx context.Context, tx bun.Tx) (bool, error) {
 	if a.Guest == nil {
-		return a.CustomerID == "" || a.CustomerID == a.row.CustomerID, nil
+		return a.CustomerID == "" || isCustomer(a.row.CustomerID, a.CustomerID), nil
 	}
-	guest := *a.Guest
-	guest.ID = a.row.CustomerID
-	if guest != a.before.Customer {
-		return false, nil
+	if !a.Guest.SameGuest(a.before.Customer) || a.row.CustomerID == nil {
+		return a.Guest.SameGuest(a.before.Customer), nil
 	}
 	var kind app.CustomerKind
 	err := tx.Tx.QueryRowContext(ctx, "SELECT kind FROM customers WHERE store_id = $1 AND id = $2", a.row.StoreID,
 		a.row.CustomerID).Scan(&kind)
 	return kind == app.CustomerGuest, err
 }
+
+// isCustomer reports whether the customer of an order, nil if it has none, is the given one.
+func isCustomer(of *app.CustomerID, id app.CustomerID) bool { return of != nil && *of == id }
 
 // lockCustomers locks the former customer and the wanted one, if there is a row, by id: changes that exchange the
 // customers of orders do not deadlock.
@@ -144,9 +145,9 @@ func (a *amendment) report(ctx context.Context, tx bun.Tx, order app.Order) erro
 	if err != nil {
 		return err
 	}
-	var former *app.CustomerID
-	if a.before.Customer.ID != order.Customer.ID {
-		former = &a.before.Customer.ID
+	former := a.before.Customer.ID
+	if former != nil && isCustomer(order.Customer.ID, *former) {
+		former = nil
 	}
 	_, err = tx.Tx.ExecContext(ctx, `INSERT INTO order_history (order_id, store_id, version, reason, changed_fields,
 			item_changes, former_customer, actor_realm, actor_id, event_id, at)

@@ -11,29 +11,27 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// orderingCustomer returns the customer of an order and increments the customer's number of orders. A
-// named customer must exist, otherwise VALIDATION_FAILED. A guest is recognised by email, or by phone
-// number if there is no email; a new guest emits customer.created. day is the business date of now.
+// orderingCustomer returns the customer of an order and increments the customer's number of orders. A named customer
+// must exist, otherwise VALIDATION_FAILED. A guest is recognised by email, or by phone number if there is no email; a
+// new guest emits customer.created. No customer is kept of a guest with neither. day is the business date of now.
 func orderingCustomer(
 	ctx context.Context, tx bun.Tx, now time.Time, day string, store app.StoreID, order app.NewOrder,
 ) (app.OrderCustomer, error) {
 	if order.CustomerID != "" {
 		return knownCustomer(ctx, tx, store, order.CustomerID)
 	}
+	if !order.Guest.IsKept() {
+		return order.Guest, nil
+	}
 	guest := app.Customer{
 		ID: app.NewID[app.CustomerID](now), StoreID: store, Kind: app.CustomerGuest, Email: order.Guest.Email,
-		FirstName: order.Guest.Name, Phone: order.Guest.Phone, TotalOrders: 1, Metadata: map[string]string{}, Version: 1,
-		CreatedAt: app.At(now),
-		UpdatedAt: app.At(now),
+		FirstName: order.Guest.Name, Phone: order.Guest.Phone, TotalOrders: 1, Metadata: map[string]string{},
+		Version: 1, CreatedAt: app.At(now), UpdatedAt: app.At(now),
 	}
-	var uniqueIndex string // in which a known guest conflicts
-	switch {
-	case guest.Email != "":
-		uniqueIndex = "(store_id, kind, lower(email)) WHERE email <> ''"
-	case guest.Phone != "":
+	// The index in which a known guest conflicts.
+	uniqueIndex := "(store_id, kind, lower(email)) WHERE email <> ''"
+	if guest.Email == "" {
 		uniqueIndex = "(store_id, phone) WHERE kind = 'guest' AND email = '' AND phone <> ''"
-	default:
-		uniqueIndex = "(id)"
 	}
 	var id app.CustomerID
 	err := tx.Tx.QueryRowContext(ctx, `INSERT INTO customers AS c
@@ -49,7 +47,9 @@ func orderingCustomer(
 			return app.OrderCustomer{}, err
 		}
 	}
-	return app.OrderCustomer{ID: id, Name: order.Guest.Name, Email: order.Guest.Email, Phone: order.Guest.Phone}, nil
+	customer := order.Guest
+	customer.ID = &id
+	return customer, nil
 }
 
 // canOrder returns VALIDATION_FAILED if the store has no such customer, or the customer is erased.

@@ -17,10 +17,10 @@ func TestOrdersKeepCustomerVersion(t *testing.T) {
 	c.complete()
 	_, _, err = c.refund(payment.ID, "re_1", 1000)
 	must(t, err)
-	got, err := c.db.Customer(t.Context(), c.store, c.order.Customer.ID)
+	got, err := c.db.Customer(t.Context(), c.store, *c.order.Customer.ID)
 	must(t, err)
 	want := app.Customer{
-		ID: c.order.Customer.ID, Email: "ada@example.com", FirstName: "Ada", LoyaltyPoints: 9, TotalOrders: 1,
+		ID: *c.order.Customer.ID, Email: "ada@example.com", FirstName: "Ada", LoyaltyPoints: 9, TotalOrders: 1,
 		StoreID: c.store, Kind: app.CustomerGuest, Metadata: map[string]string{}, Version: 1,
 		CreatedAt: app.At(noon), UpdatedAt: app.At(noon),
 	}

@@ -25,7 +25,7 @@ type orderRow struct {
 	PreviousStatus     *app.OrderStatus
 	FulfillmentType    app.FulfillmentType
 	Source             app.OrderSource
-	CustomerID         app.CustomerID
+	CustomerID         *app.CustomerID
 	CustomerName       string
 	CustomerEmail      string
 	CustomerPhone      string

@@ -158,12 +158,12 @@ func TestGuestIsRecognisedByEmail(t *testing.T) {
 	order.Guest.Email = "ADA@example.com"
 	second, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, nil)
 	must(t, err)
-	if first.Customer.ID != second.Customer.ID {
-		t.Errorf("guest with the same email: got customer %s, want %s", second.Customer.ID, first.Customer.ID)
+	if *first.Customer.ID != *second.Customer.ID {
+		t.Errorf("guest with the same email: got customer %s, want %s", *second.Customer.ID, *first.Customer.ID)
 	}
 	order = app.NewOrder{
 		Items: order.Items, FulfillmentType: order.FulfillmentType, Source: order.Source,
-		StoreViewID: order.StoreViewID, CustomerID: first.Customer.ID,
+		StoreViewID: order.StoreViewID, CustomerID: *first.Customer.ID,
 	}
 	third, err := db.PlaceOrder(t.Context(), noon, r.Stores[0], order, nil)
 	must(t, err)

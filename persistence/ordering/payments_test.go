@@ -247,7 +247,7 @@ func TestLoyaltyLedger(t *testing.T) {
 	c.points(15)
 	full, _, err := c.refund(payment.ID, "re_2", 950)
 	must(t, err)
-	entries, err := c.db.LoyaltyEntries(t.Context(), c.store, c.order.Customer.ID, pg.Cursor{}, 10)
+	entries, err := c.db.LoyaltyEntries(t.Context(), c.store, *c.order.Customer.ID, pg.Cursor{}, 10)
 	must(t, err)
 	want := []app.LoyaltyEntry{
 		{Kind: app.PointsReversed, Points: -10, RefundID: full.ID}, {Kind: app.PointsRestored, Points: 5},
@@ -265,7 +265,7 @@ func TestLoyaltyLedger(t *testing.T) {
 	c.points(5)
 	var page []app.LoyaltyEntry
 	for cursor := (pg.Cursor{}); ; {
-		next, err := c.db.LoyaltyEntries(t.Context(), c.store, c.order.Customer.ID, cursor, 1)
+		next, err := c.db.LoyaltyEntries(t.Context(), c.store, *c.order.Customer.ID, cursor, 1)
 		must(t, err)
 		if len(next) == 0 {
 			break

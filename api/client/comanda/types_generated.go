@@ -128,9 +128,9 @@ type Address struct {
 
 // AmendOrderRequest is the body of [Client.UpdateOrder].
 type AmendOrderRequest struct {
-	// A guest to whom the order is given. Give either customerId or customer.
-	Customer *GuestRequest `json:"customer,omitzero"`
-	// A customer of the store to whom the order is given. Give either customerId or customer.
+	// A guest to whom the order is given; null = nobody, unless it is for DELIVERY. Give either customerId or customer.
+	Customer Nullable[GuestRequest] `json:"customer,omitzero"`
+	// A customer of the store to whom the order is given.
 	CustomerID *string `json:"customerId,omitzero"`
 	// Only for DELIVERY. Omitted members stay as they are.
 	DeliveryAddress *DeliveryAddressPatchRequest `json:"deliveryAddress,omitzero"`
@@ -883,9 +883,9 @@ type Customer struct {
 
 // CustomerCounts is the number of customers and orders of a period. Cancelled orders do not count.
 type CustomerCounts struct {
-	// The number of orders of guests.
+	// The number of orders of guests, and without a guest.
 	GuestOrders int64 `json:"guestOrders"`
-	// The number of customers who registered, or first ordered as a guest, in the period.
+	// The number of customers who registered, or first ordered as a guest with email or phone number, in the period.
 	NewCustomers int64 `json:"newCustomers"`
 	// The number of orders of registered customers.
 	RegisteredOrders int64 `json:"registeredOrders"`
@@ -2231,12 +2231,13 @@ type OrderCreatedEvent struct {
 	Type string `json:"type"`
 }
 
-// OrderCustomer is a snapshot of the customer, taken when the order is placed.
+// OrderCustomer is a snapshot of the customer, taken when the order is placed. The members of an order without a
+// guest are empty.
 type OrderCustomer struct {
 	// Email address.
 	Email string `json:"email"`
-	// Id of the customer.
-	ID string `json:"id"`
+	// Id of the customer; null for an order without a guest, and for a guest without email and phone number.
+	ID *string `json:"id"`
 	// The full name.
 	Name string `json:"name"`
 	// Phone number in E.164.
@@ -2926,9 +2927,10 @@ type PeriodMeta struct {
 
 // PlaceOrderRequest is the body of [Client.PlaceOrder].
 type PlaceOrderRequest struct {
-	// A guest. Give either customerId or customer.
+	// A guest. Give either customerId or customer, or neither if it is not for DELIVERY. No customer is kept of a guest
+	// without email and phone number.
 	Customer *GuestRequest `json:"customer,omitzero"`
-	// A customer of the store. Give either customerId or customer.
+	// A customer of the store.
 	CustomerID *string `json:"customerId,omitzero"`
 	// Required for DELIVERY, not allowed otherwise.
 	DeliveryAddress *DeliveryAddress `json:"deliveryAddress,omitzero"`

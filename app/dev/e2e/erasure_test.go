@@ -20,8 +20,8 @@ func TestErasureHistory(t *testing.T) {
 	r := newRestaurant(t)
 	order := r.order()
 	r.changeStatus(order, comanda.OrderStatusCompleted)
-	must(t, r.EraseCustomer(t.Context(), order.Customer.ID, nil))
-	id := workflows.JobWorkflowID(app.JobErasure, order.Customer.ID)
+	must(t, r.EraseCustomer(t.Context(), *order.Customer.ID, nil))
+	id := workflows.JobWorkflowID(app.JobErasure, *order.Customer.ID)
 	var events []*history.HistoryEvent
 	eventually(t, "the first pass ends", func() error {
 		events = historyNamed(t, id)

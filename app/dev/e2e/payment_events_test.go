@@ -32,7 +32,7 @@ func TestEventsOfPaymentsAndCustomers(t *testing.T) {
 	r.want(201, "POST", refunds, map[string]any{"amountMinor": 450, "reason": "cold", "providerRefundId": "re_1"}, nil)
 	r.want(201, "POST", refunds, map[string]any{"amountMinor": 500, "reason": "late", "providerRefundId": "re_2"}, nil)
 	var customer app.Customer
-	r.want(200, "PATCH", "/customers/"+string(order.Customer.ID), map[string]any{"phone": "+4915112345678"}, &customer)
+	r.want(200, "PATCH", "/customers/"+string(*order.Customer.ID), map[string]any{"phone": "+4915112345678"}, &customer)
 
 	var recorded []app.Payment // newest first
 	r.want(200, "GET", "/payments", nil, &recorded)

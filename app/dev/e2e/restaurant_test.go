@@ -123,7 +123,7 @@ func (r *restaurant) newOrder() comanda.PlaceOrderRequest {
 	return comanda.PlaceOrderRequest{
 		Items:           []comanda.OrderItemRequest{{ProductID: string(r.product), Quantity: 2}},
 		FulfillmentType: comanda.FulfillmentTypePickup,
-		Customer:        &comanda.GuestRequest{Name: "Ada Lovelace"},
+		Customer:        &comanda.GuestRequest{Name: "Ada Lovelace", Email: new("ada@example.com")},
 	}
 }
 

@@ -4543,10 +4543,10 @@ export interface components {
             success: true;
         };
         AmendOrderRequest: {
-            /** @description A guest to whom the order is given. Give either customerId or customer. */
-            customer?: components["schemas"]["GuestRequest"];
+            /** @description A guest to whom the order is given; null = nobody, unless it is for DELIVERY. Give either customerId or customer. */
+            customer?: null | components["schemas"]["GuestRequest"];
             /**
-             * @description A customer of the store to whom the order is given. Give either customerId or customer.
+             * @description A customer of the store to whom the order is given.
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
             customerId?: string;
@@ -5772,12 +5772,12 @@ export interface components {
         CustomerCounts: {
             /**
              * Format: int64
-             * @description The number of orders of guests.
+             * @description The number of orders of guests, and without a guest.
              */
             guestOrders: number;
             /**
              * Format: int64
-             * @description The number of customers who registered, or first ordered as a guest, in the period.
+             * @description The number of customers who registered, or first ordered as a guest with email or phone number, in the period.
              */
             newCustomers: number;
             /**
@@ -8084,7 +8084,7 @@ export interface components {
              */
             type: "order.created";
         };
-        /** @description A snapshot of the customer, taken when the order is placed. */
+        /** @description A snapshot of the customer, taken when the order is placed. The members of an order without a guest are empty. */
         OrderCustomer: {
             /**
              * @description Email address.
@@ -8092,10 +8092,10 @@ export interface components {
              */
             email: string;
             /**
-             * @description Id of the customer.
+             * @description Id of the customer; null for an order without a guest, and for a guest without email and phone number.
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
-            id: string;
+            id: null | string;
             /**
              * @description The full name.
              * @example Ada Lovelace
@@ -9441,10 +9441,10 @@ export interface components {
             to: string;
         };
         PlaceOrderRequest: {
-            /** @description A guest. Give either customerId or customer. */
+            /** @description A guest. Give either customerId or customer, or neither if it is not for DELIVERY. No customer is kept of a guest without email and phone number. */
             customer?: components["schemas"]["GuestRequest"];
             /**
-             * @description A customer of the store. Give either customerId or customer.
+             * @description A customer of the store.
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
              */
             customerId?: string;

@@ -55,6 +55,11 @@ test("placeRequest omits empty fields", () => {
     place,
   );
   expect(known.customer).toBeUndefined();
+  const nobody = placeRequest({ ...draft, name: " ", phone: "" }, "EUR", place);
+  expect(nobody.customer).toBeUndefined();
+  expect(placeRequest({ ...draft, name: "", phone: "", fulfillmentType: "DELIVERY" }, "EUR", place).customer).toEqual({
+    name: "",
+  });
   expect(known.tableLabel).toBeUndefined();
   expect(known.deliveryAddress).toEqual({ line1: "1 Road", city: "Bonn", country: "DE" });
 });
@@ -94,7 +99,7 @@ test("points belong to a known customer, of whom their price depends", () => {
   const known = { ...draft, customerId: "cus_1" };
   expect(placeRequest(known, "EUR", place).loyaltyPoints).toBe(120);
   expect(quoteRequest(known, "EUR", place)).toMatchObject({ customerId: "cus_1", loyaltyPoints: 120 });
-  expect(quoteRequest({ ...known, points: "" }, "EUR", place)?.customer?.name).toBeTruthy();
+  expect(quoteRequest({ ...known, points: "" }, "EUR", place)?.customerId).toBeUndefined();
 });
 
 test.each([

@@ -109,6 +109,20 @@ const itemOf = ({ productId, quantity, options, note }: Line): Body["items"][num
 /** Reports whether the time of an order for later is incomplete. */
 export const lacksTime = ({ later, day, time }: Draft) => later && (day === "" || time === "");
 
+/** Returns the members of the request that name the customer or the guest. A walk-in has neither. */
+function guestOf(draft: Draft, country: string): Pick<Body, "customerId" | "customer"> {
+  if (draft.customerId) return { customerId: draft.customerId };
+  const name = draft.name.trim();
+  if (!name && !needsGuest(draft)) return {};
+  return {
+    customer: { name, ...given({ email: draft.email.trim(), phone: internationalPhone(draft.phone, country) }) },
+  };
+}
+
+/** Reports whether the order needs the name of a guest: a delivery does, and a guest who leaves contact details. */
+export const needsGuest = ({ fulfillmentType, email, phone }: Draft) =>
+  fulfillmentType === "DELIVERY" || email.trim() !== "" || phone.trim() !== "";
+
 /**
  * Returns the request that places the order. An invalid discount is omitted. A phone number without country code is
  * one of the country.
@@ -118,14 +132,7 @@ export function placeRequest(draft: Draft, currency: string, { country, timezone
     items: draft.lines.map(itemOf),
     fulfillmentType: draft.fulfillmentType,
     source: draft.source,
-    ...(draft.customerId
-      ? { customerId: draft.customerId }
-      : {
-          customer: {
-            name: draft.name.trim(),
-            ...given({ email: draft.email.trim(), phone: internationalPhone(draft.phone, country) }),
-          },
-        }),
+    ...guestOf(draft, country),
     ...(draft.fulfillmentType === "DELIVERY"
       ? { deliveryAddress: given({ ...draft.address, country: draft.address.country || country }) as Address }
       : {}),
@@ -144,8 +151,10 @@ export function placeRequest(draft: Draft, currency: string, { country, timezone
 export function quoteRequest(draft: Draft, currency: string, place: Place): Body | null {
   if (draft.lines.length === 0) return null;
   const { items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor } = placeRequest(draft, currency, place);
-  const delivery = fulfillmentType === "DELIVERY" ? { deliveryAddress: { line1: "-", city: "-", country: "DE" } } : {};
-  const customer = loyaltyPoints ? { customerId: draft.customerId } : { customer: { name: "-" } };
+  const isDelivery = fulfillmentType === "DELIVERY";
+  const delivery = isDelivery ? { deliveryAddress: { line1: "-", city: "-", country: "DE" } } : {};
+  const guest = isDelivery ? { customer: { name: "-" } } : {};
+  const customer = loyaltyPoints ? { customerId: draft.customerId } : guest;
   return { items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor, ...customer, ...delivery };
 }
 

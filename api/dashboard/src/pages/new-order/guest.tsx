@@ -10,7 +10,7 @@ import { TextField } from "@/ui/field";
 import { Card } from "@/ui/page";
 import { PhoneField } from "@/ui/phone-field";
 
-import type { Draft } from "./draft";
+import { type Draft, needsGuest } from "./draft";
 import { type Found, PhoneLookup } from "./phone-lookup";
 
 type Props = {
@@ -20,7 +20,10 @@ type Props = {
   refusal?: ComandaError;
 };
 
-/** A known customer or a guest. Searching for customers requires the role MANAGER, the lookup by phone a right. */
+/**
+ * A known customer, a guest, or nobody. Only a delivery, and a guest who leaves an email or phone number, need a name.
+ * Searching for customers requires the role MANAGER, the lookup by phone a right.
+ */
 export function Guest({ draft, set, change, refusal }: Props) {
   const { atLeast } = useSession();
   const canFind = useStaffRight("FIND_CUSTOMERS");
@@ -41,6 +44,7 @@ export function Guest({ draft, set, change, refusal }: Props) {
             <TextField
               label="Name"
               {...limits.GuestRequest.name}
+              required={needsGuest(draft)}
               autoComplete="off"
               value={draft.name}
               onChange={(event) => set({ name: event.target.value })}

@@ -5,6 +5,7 @@ import { useCallback, useEffect, useMemo, useState } from "react";
 
 import { maxOpen } from "@/api/open-orders";
 import { queries } from "@/api/queries";
+import { orderedBy } from "@/domain/customers";
 import {
   type OpenStatus,
   type Order,
@@ -72,7 +73,7 @@ export function Board() {
       <QueryState query={orders} className="mb-4" />
       {orders.data && orders.data.length >= maxOpen && (
         <p role="alert" className="mb-4 rounded-md border border-warning/40 p-3 text-sm text-warning">
-          The board shows the newest {maxOpen} open orders. The older ones are in “All orders”; complete or cancel the
+          The board shows the newest {maxOpen} open orders. Older ones are in “All orders”; complete or cancel the
           ones that are done.
         </p>
       )}
@@ -154,7 +155,7 @@ function Scheduled({ orders }: { orders: Order[] }) {
               className="block min-w-36 rounded-md border bg-surface p-2 text-sm hover:bg-muted"
             >
               <span className="font-semibold">#{order.orderId}</span> <ShortTime at={order.requestedFor!} />
-              <span className="block break-words">{order.customer.name}</span>
+              <span className="block break-words">{orderedBy(order)}</span>
               <span className="block text-xs text-muted-foreground">
                 {fulfillments[order.fulfillmentType]} · {statuses[order.status]}
               </span>

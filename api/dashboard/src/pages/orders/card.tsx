@@ -3,6 +3,7 @@ import { Printer } from "lucide-react";
 import { memo } from "react";
 
 import { Owed } from "@/components/owed";
+import { orderedBy } from "@/domain/customers";
 import { type Order, actionLabels, formatAge, fulfillments, nextStatus, payments, urgencyOf } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
@@ -54,7 +55,7 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
         <Age order={order} />
       </div>
       <p className="break-words">
-        {order.customer.name}
+        {orderedBy(order)}
         {order.tableLabel && ` · Table ${order.tableLabel}`}
       </p>
       {waiting && reminded && <p className="text-xs font-semibold text-danger">Still waits for acceptance</p>}

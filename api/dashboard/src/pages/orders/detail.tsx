@@ -6,7 +6,7 @@ import { useState } from "react";
 import { queries } from "@/api/queries";
 import { Settlement } from "@/components/owed";
 import { Totals } from "@/components/totals";
-import { erasedName } from "@/domain/customers";
+import { orderedBy } from "@/domain/customers";
 import {
   type Order,
   actionLabels,
@@ -184,12 +184,12 @@ function Guest({ order }: { order: Order }) {
     <Card title="Guest">
       <div className="grid gap-3 text-sm break-words">
         <div>
-          {atLeast("MANAGER") ? (
+          {customer.id && atLeast("MANAGER") ? (
             <Link to="/customers/$id" params={{ id: customer.id }} className={cn(link, "font-medium")}>
-              {customer.name || erasedName}
+              {orderedBy(order)}
             </Link>
           ) : (
-            <span className="font-medium">{customer.name || erasedName}</span>
+            <span className="font-medium">{orderedBy(order)}</span>
           )}
           {customer.phone && (
             <a href={`tel:${customer.phone}`} className="block hover:underline">

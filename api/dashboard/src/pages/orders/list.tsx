@@ -2,7 +2,7 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 
 import { queries } from "@/api/queries";
 import { Owed } from "@/components/owed";
-import { erasedName } from "@/domain/customers";
+import { orderedBy } from "@/domain/customers";
 import { fulfillments, payments, sources, statusTone, statuses } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
@@ -105,8 +105,8 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
                   <Badge tone={statusTone(order.status)}>{statuses[order.status]}</Badge>
                 </td>
                 <td className="max-w-56">
-                  <span className="block truncate" title={order.customer.name || undefined}>
-                    {order.customer.name || erasedName}
+                  <span className="block truncate" title={orderedBy(order)}>
+                    {orderedBy(order)}
                   </span>
                   <span
                     className="block truncate text-xs text-muted-foreground"

@@ -3,7 +3,7 @@ import { createPortal } from "react-dom";
 
 import { Settlement } from "@/components/owed";
 import { Totals } from "@/components/totals";
-import { erasedName } from "@/domain/customers";
+import { orderedBy } from "@/domain/customers";
 import { type Order, fulfillments, payments } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
@@ -81,7 +81,7 @@ function Slip({ order }: { order: Order }) {
     <>
       <p className="text-2xl font-bold">#{order.orderId}</p>
       <p className="font-semibold">
-        {fulfillments[order.fulfillmentType]} · {order.customer.name}
+        {fulfillments[order.fulfillmentType]} · {orderedBy(order)}
         {order.tableLabel && ` · Table ${order.tableLabel}`}
       </p>
       <p>
@@ -127,7 +127,7 @@ function Receipt({ order }: { order: Order }) {
       <p>
         <Time at={order.createdAt} />
       </p>
-      <p>{order.customer.name || erasedName}</p>
+      <p>{orderedBy(order)}</p>
       {to && (
         <>
           <p>{order.customer.phone}</p>
