@@ -73,8 +73,8 @@ export function Board() {
       <QueryState query={orders} className="mb-4" />
       {orders.data && orders.data.length >= maxOpen && (
         <p role="alert" className="mb-4 rounded-md border border-warning/40 p-3 text-sm text-warning">
-          The board shows the newest {maxOpen} open orders. Older ones are in “All orders”; complete or cancel the
-          ones that are done.
+          The board shows the newest {maxOpen} open orders. Complete or cancel orders that are done; older ones are in
+          “All orders”.
         </p>
       )}
       {orders.data?.length === 0 && (
