@@ -115,7 +115,7 @@ func (r *rowReader) Read(p []byte) (n int, err error) {
 	}
 	n, err = r.body.Read(p[:min(int64(len(p)), room)])
 	r.read += int64(n)
-	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && err != io.EOF && !tooLarge {
+	if _, tooLarge := errors.AsType[*http.MaxBytesError](err); err != nil && !errors.Is(err, io.EOF) && !tooLarge {
 		err = fmt.Errorf("%w: %w", errBroken, err)
 	}
 	return n, err
@@ -132,7 +132,7 @@ func jsonRows(body *rowReader) ([]byte, error) {
 		if errors.Is(err, errRowBytes) {
 			return rowTooLarge(row)
 		}
-		if body.err != nil && body.err != io.EOF {
+		if body.err != nil && !errors.Is(body.err, io.EOF) {
 			return body.err
 		}
 		if _, syntax := errors.AsType[*jsontext.SyntacticError](err); syntax || errors.Is(err, io.ErrUnexpectedEOF) {

@@ -96,7 +96,7 @@ func TestStreamsThatCannotBeOpened(t *testing.T) {
 	w := newWorld(t)
 	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil })
 	server.work.requests, server.work.wait = 1, testTimeout
-	server.orderFeed.hub.feed = failingFeed{server.orderFeed}
+	server.orderFeed.feed = failingFeed{server.orderFeed}
 	w.doOn(server, "GET", "/orders/stream", w.tokens["STAFF"], nil).refused(app.CodeUnavailable)
 	if n := w.text("SELECT count(*) FROM open_streams"); n != "0" || server.streams.open != 0 {
 		t.Errorf("streams that count: got %s and %d, want none", n, server.streams.open)
