@@ -167,7 +167,7 @@ type markPrintedIn struct {
 }
 
 func (s *Server) markPrinted(ctx context.Context, c *call, in markPrintedIn) (orderOut, error) {
-	order, err := s.db.PrintedOrder(ctx, c.principal.StoreID, in.ID, in.Version)
+	order, err := s.db.PrintedOrder(ctx, c.now, c.principal.StoreID, in.ID, in.Version)
 	return orderFor(c.principal, order), err
 }
 

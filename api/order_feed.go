@@ -83,8 +83,8 @@ func (f *orderFeed) findMissed(ctx context.Context) {
 }
 
 // changed sends a notice to the streams of its store, unless they have received this or a later version of the order. A
-// tick of an item does not change the version: it is sent if updatedAt is later. A change of deliveries is always sent,
-// with the latest version. A reminder is sent once, unless the order has changed since.
+// tick of an item or a printed slip does not change the version: it is sent if updatedAt is later. A change of
+// deliveries is always sent, with the latest version. A reminder is sent once, unless the order has changed since.
 func (f *orderFeed) changed(notice app.OrderNotice) {
 	f.withStore(notice.StoreID, func(s *storeReaders) {
 		sent, ok := f.sent[notice.ID]
@@ -116,7 +116,7 @@ type orderEvent struct {
 	Version int64           `json:"version"`
 	// A delivery of one of the order's events has changed.
 	Deliveries bool `json:"deliveries,omitempty"`
-	// An item of the order was ticked, or is no longer. The version is the same.
+	// An item of the order was ticked or is no longer, or its slip was printed. The version is the same.
 	Items bool `json:"items,omitempty"`
 	// The order was not accepted in time for a reminder.
 	Reminder bool `json:"reminder,omitempty"`

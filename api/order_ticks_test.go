@@ -203,7 +203,7 @@ func TestTicksAtTheSameTime(t *testing.T) {
 }
 
 // The stream reports each tick, also two in the same moment, and finds one whose notification was lost.
-func TestStreamReportsTicks(t *testing.T) {
+func TestStreamReportsTicksAndSlips(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	placed, _ := w.twoLines()
@@ -223,6 +223,15 @@ func TestStreamReportsTicks(t *testing.T) {
 	next("tick")
 	w.tick(placed, 0, false)
 	next("tick that is taken back in the same moment")
+	printed := func() *response {
+		return w.do("POST", "/orders/"+string(placed.ID)+"/printed", w.tokens["STAFF"], object{"version": 1})
+	}
+	var first, repeated orderOut
+	printed().ok(200, &first)
+	next("printed slip")
+	if printed().ok(200, &repeated); repeated.UpdatedAt != first.UpdatedAt {
+		t.Errorf("printed again: got a change at %v, want none since %v", repeated.UpdatedAt, first.UpdatedAt)
+	}
 	w.exec("UPDATE orders SET updated_at = updated_at + interval '1 s' WHERE id = $1", placed.ID)
 	next("lost notification")
 }

@@ -12,7 +12,7 @@ type OrderNotice struct {
 	UpdatedAt Time `json:"updatedAt,omitzero"`
 	// Deliveries reports that a delivery of one of the order's events has changed.
 	Deliveries bool `json:"deliveries,omitempty"`
-	// Items reports that the kitchen has ticked an item, which makes no new version.
+	// Items reports that an item was ticked or a slip was printed, which makes no new version.
 	Items bool `json:"items,omitempty"`
 	// Reminder reports that the order was not accepted in time for a reminder.
 	Reminder bool `json:"reminder,omitempty"`

@@ -3,6 +3,7 @@ package ordering
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"github.com/uptrace/bun"
 
@@ -11,19 +12,33 @@ import (
 )
 
 // PrintedOrder records that a slip of a version of an order was printed. The latest such version counts. The order has
-// no new version. It returns NOT_FOUND, and VALIDATION_FAILED for a version that the order does not have yet.
-func (db *DB) PrintedOrder(ctx context.Context, store app.StoreID, id app.OrderID, version int64) (app.Order, error) {
+// no new version and emits no event; its updatedAt grows if a later version was printed. It returns NOT_FOUND, and
+// VALIDATION_FAILED for a version that the order does not have yet.
+func (db *DB) PrintedOrder(
+	ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, version int64,
+) (app.Order, error) {
 	var printed app.Order
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
-		if printed, _, err = lockOrder(ctx, tx, store, id); err != nil {
+	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		row, items, err := lockOrderRow(ctx, tx, store, id)
+		if err != nil {
 			return err
 		}
-		if err := checkReached("version", version, printed.Version); err != nil {
+		if err := checkReached("version", version, row.Version); err != nil {
 			return err
 		}
-		return tx.Tx.QueryRowContext(ctx, `UPDATE orders SET printed_version = greatest(printed_version, $3)
-			WHERE store_id = $1 AND id = $2 RETURNING printed_version`, store, id, version).
-			Scan(&printed.PrintedVersion)
+		if row.PrintedVersion != nil && *row.PrintedVersion >= version {
+			printed = row.order(items)
+			return nil
+		}
+		row.PrintedVersion = &version
+		row.touch(now)
+		_, err = tx.Tx.ExecContext(ctx, `UPDATE orders SET printed_version = $3, updated_at = $4
+			WHERE store_id = $1 AND id = $2`, store, id, version, row.UpdatedAt)
+		if err != nil {
+			return err
+		}
+		printed = row.order(items)
+		return notifyItems(ctx, printed)
 	})
 	return printed, err
 }

@@ -19,7 +19,7 @@ func notifyOrder(ctx context.Context, order app.Order) error {
 	})
 }
 
-// notifyItems is notifyOrder for an order of which an item was ticked.
+// notifyItems is notifyOrder for an order of which an item was ticked or a slip was printed.
 func notifyItems(ctx context.Context, order app.Order) error {
 	return notify(ctx, app.OrderNotice{
 		StoreID: order.StoreID, ID: order.ID, Number: order.Number, Status: order.Status, Version: order.Version,

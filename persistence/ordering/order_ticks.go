@@ -30,9 +30,8 @@ func (db *DB) TickItem(
 			ticked = row.order(items)
 			return nil
 		}
-		// Readers compare updatedAt, because the version stays.
-		updated := app.At(row.UpdatedAt.Add(time.Millisecond)).OrLater(app.At(now)).Time
-		row.UpdatedAt, items[at].DoneAt = updated, nil
+		updated := row.touch(now)
+		items[at].DoneAt = nil
 		if done {
 			items[at].DoneAt = &updated
 		}
@@ -50,4 +49,10 @@ func (db *DB) TickItem(
 		return notifyItems(ctx, ticked)
 	})
 	return ticked, err
+}
+
+// touch sets a later updatedAt, and returns it. Readers compare it if the version stays.
+func (r *orderRow) touch(now time.Time) time.Time {
+	r.UpdatedAt = app.At(r.UpdatedAt.Add(time.Millisecond)).OrLater(app.At(now)).Time
+	return r.UpdatedAt
 }

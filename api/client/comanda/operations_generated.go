@@ -1531,7 +1531,8 @@ func (c *Client) RecordPayment(
 
 // MarkOrderPrinted sends POST /orders/{id}/printed: record that an order's slip was printed.
 //
-// Sets printedVersion to the latest printed version. It emits no event and makes no new version.
+// Sets printedVersion to the latest printed version. It emits no event and makes no new version; updatedAt changes,
+// and the stream of orders reports it with `"items":true`.
 //
 // For every member of the store and API keys with the scope write:orders.
 //

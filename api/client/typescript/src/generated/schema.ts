@@ -2130,7 +2130,7 @@ export interface paths {
         put?: never;
         /**
          * Record that an order's slip was printed
-         * @description Sets printedVersion to the latest printed version. It emits no event and makes no new version.
+         * @description Sets printedVersion to the latest printed version. It emits no event and makes no new version; updatedAt changes, and the stream of orders reports it with `"items":true`.
          *
          *     For every member of the store and API keys with the scope write:orders.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -2237,7 +2237,7 @@ export interface paths {
          * Stream order changes (server-sent events)
          * @description For every member of the store and API keys with the scope read:orders.
          *
-         *     Each change is an event `order` with the data `{"id","orderId","status","version"}`. A comment is sent every 15 seconds. An open stream reports every order that changes. A change of a delivery has `"deliveries":true`, a tick of an item `"items":true`; neither makes a new version. A reminder of an order that was not accepted has `"reminder":true`. It ends when the access token expires, the session ends or the client is too slow. Then read the changed orders (`GET /orders?updatedSince=`) and open a new stream.
+         *     Each change is an event `order` with the data `{"id","orderId","status","version"}`. A comment is sent every 15 seconds. An open stream reports every order that changes. A change of a delivery has `"deliveries":true`, a tick of an item or a printed slip `"items":true`; neither makes a new version. A reminder of an order that was not accepted has `"reminder":true`. It ends when the access token expires, the session ends or the client is too slow. Then read the changed orders (`GET /orders?updatedSince=`) and open a new stream.
          *
          *     At most 50 open streams per store and 100 per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
