@@ -220,6 +220,7 @@ const routeTree = root.addChildren([
     page("/customers/$id", () => import("@/pages/customers/detail"), "CustomerPage"),
     page("/orders/new", () => import("@/pages/new-order/page"), "NewOrderPage"),
     page("/orders/$id", () => import("@/pages/orders/detail"), "OrderPage"),
+    page("/orders/$id/change", () => import("@/pages/new-order/change-page"), "ChangeOrderPage"),
     page("/api-keys", () => import("@/pages/api-keys/page"), "APIKeysPage"),
     page("/webhooks", () => import("@/pages/webhooks/list"), "WebhooksPage"),
     webhook,

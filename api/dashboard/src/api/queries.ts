@@ -12,7 +12,7 @@ import { useCallback } from "react";
 
 import { type EventType, type ReplayRequest, type Span, spanStart } from "@/domain/webhooks";
 
-import { api, collect, data } from "./client";
+import { api, collect, data, ifMatch } from "./client";
 import { keepUnchanged, readOpen } from "./open-orders";
 import {
   filterRecent,
@@ -280,6 +280,34 @@ export const queries = {
       queryKey: ["quote", body],
       queryFn: ({ signal }) => data(api.POST("/orders/quote", { body: body!, signal })),
       enabled: body !== null,
+      placeholderData: keepPreviousData,
+      staleTime: 0,
+    }),
+
+  /**
+   * The net changes of an order's items since a version. The key has the items too, as a text, because most versions do
+   * not change them.
+   */
+  itemChanges: (id: string, since: number, items: string) =>
+    queryOptions({
+      queryKey: ["itemChanges", id, since, items],
+      queryFn: () => data(api.GET("/orders/{id}/changes", { params: { path: { id }, query: { since } } })),
+      staleTime: Infinity,
+    }),
+
+  /** An order as it would be after a change of a version of it. Nothing is written. */
+  amendment: (id: string, change: { version: number; body: components["schemas"]["AmendOrderRequest"] } | null) =>
+    queryOptions({
+      queryKey: ["amendment", id, change],
+      queryFn: ({ signal }) =>
+        data(
+          api.PATCH("/orders/{id}", {
+            params: { path: { id }, query: { dryRun: true }, header: ifMatch(change!) },
+            body: change!.body,
+            signal,
+          }),
+        ),
+      enabled: change !== null,
       placeholderData: keepPreviousData,
       staleTime: 0,
     }),

@@ -5,6 +5,8 @@ import {
   formatAge,
   actorLabel,
   columnsOf,
+  describeFields,
+  describeItemChange,
   isScheduled,
   laterStatuses,
   nextStatus,
@@ -62,4 +64,17 @@ test("isScheduled ends when the preparation is due or starts", () => {
   expect(isScheduled(order("PREPARING", "2026-03-14T12:00:01Z"), now)).toBe(false);
   expect(isScheduled(order("RECEIVED", "2026-03-14T12:00:00Z"), now)).toBe(false);
   expect(isScheduled(order("RECEIVED", null), now)).toBe(false);
+});
+
+test("changes of an order are described in words", () => {
+  const option = { groupId: "g", groupName: "Size", optionId: "o", name: "Large", quantity: 1, priceMinor: 0 };
+  const item = { id: "i", productId: "p", productName: "Pizza", quantity: 1, options: [option], note: "crisp" };
+  const after = { ...item, options: [], quantity: 2, note: "" } as unknown as Order["items"][number];
+  const before = item as unknown as Order["items"][number];
+  expect(describeItemChange({ itemId: "i", action: "CHANGED", before, after })).toBe(
+    "Changed: 1 × Pizza with Large (crisp) → 2 × Pizza",
+  );
+  expect(describeFields(["items"])).toBe("Items changed");
+  expect(describeFields(["items", "tableLabel", "note"])).toBe("Items, table, and note changed");
+  expect(describeFields(["customer"])).toBe("Guest changed");
 });

@@ -38,9 +38,13 @@ export const openStatuses = [
 
 const open = new Set<Status>(openStatuses);
 
-/** Reports whether a state of an order is later than another one. A tick of an item changes updatedAt only. */
+/** Reports whether a state of an order is later than another one. A tick or a slip changes updatedAt only. */
 export const isNewer = (order: Order, than: Order) =>
   order.version > than.version || (order.version === than.version && order.updatedAt > than.updatedAt);
+
+/** Reports whether items, table, guest and note of an order can still be changed. */
+export const isChangeable = ({ status }: Pick<Order, "status">) =>
+  status === "RECEIVED" || status === "CONFIRMED" || status === "PREPARING" || status === "READY";
 
 export const isOpen = (order: Pick<Order, "status">) => open.has(order.status);
 
@@ -142,14 +146,49 @@ export function actorLabel({ realm, name }: Actor): string {
   return realm === "api-key" ? `by the API key ${name}` : `by ${name}`;
 }
 
-type ItemChange = components["schemas"]["ItemChange"];
+export type ItemChange = components["schemas"]["ItemChange"];
 
-const describeItem = (item: ItemChange["after"]) =>
-  item ? `${item.quantity} × ${item.productName}${item.note ? ` (${item.note})` : ""}` : "";
+type Item = Order["items"][number];
+
+/** Returns the options of one unit of an item as a text: "Large, 2× Cheese". */
+export const optionsText = (options: Item["options"]) =>
+  options.map((one) => (one.quantity > 1 ? `${one.quantity}× ${one.name}` : one.name)).join(", ");
+
+/** Returns an item in one line: "2 × Pizza with Large, 2× Cheese (well done)". */
+export function describeItem({
+  quantity,
+  productName,
+  options,
+  note,
+}: Pick<Item, "quantity" | "productName" | "options" | "note">): string {
+  const chosen = optionsText(options);
+  return `${quantity} × ${productName}${chosen && ` with ${chosen}`}${note ? ` (${note})` : ""}`;
+}
 
 /** Describes a change of an item in one line: "Added: 1 × Beer". */
 export function describeItemChange({ action, before, after }: ItemChange): string {
-  if (action === "ADDED") return `Added: ${describeItem(after)}`;
-  if (action === "REMOVED") return `Removed: ${describeItem(before)}`;
-  return `Changed: ${describeItem(before)} → ${describeItem(after)}`;
+  const [was, is] = [before ? describeItem(before) : "", after ? describeItem(after) : ""];
+  if (action === "ADDED") return `Added: ${is}`;
+  if (action === "REMOVED") return `Removed: ${was}`;
+  return `Changed: ${was} → ${is}`;
+}
+
+/** The words for the members of an order that a change can name, apart from its items. */
+const members: Record<string, string> = {
+  tableLabel: "table",
+  note: "note",
+  deliveryAddress: "delivery address",
+  requestedFor: "requested time",
+  customer: "guest",
+  customerId: "guest",
+  discountMinor: "discount",
+  deliveryFeeMinor: "delivery fee",
+};
+
+/** Names the changed members of an order in words, without its items: "Table and note changed". */
+export function describeFields(changed: string[]): string {
+  const names = [...new Set(changed.flatMap((name) => members[name] ?? []))];
+  if (names.length === 0) return changed.includes("items") ? "Items changed" : "Order changed";
+  const text = new Intl.ListFormat("en").format(changed.includes("items") ? ["items", ...names] : names);
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)} changed`;
 }

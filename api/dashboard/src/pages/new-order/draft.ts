@@ -12,15 +12,28 @@ import type { Chosen } from "./options";
 type Body = components["schemas"]["PlaceOrderRequest"];
 type Address = components["schemas"]["DeliveryAddress"];
 
-/** One line of a new order. The key identifies it while the user edits the order. */
-export type Line = { key: number; productId: string; name: string; quantity: number; options: Chosen; note: string };
+type Item = Order["items"][number];
 
-/** The state of the form for a new order. */
+/** One line of the form for an order. The key identifies it while the user edits the order. */
+export type Line = {
+  key: number;
+  /** The item of a placed order that the line changes. */
+  item?: Item;
+  productId: string;
+  name: string;
+  quantity: number;
+  options: Chosen;
+  note: string;
+};
+
+/** The state of the form for an order: a new one, or one that is changed. */
 export type Draft = {
   lines: Line[];
   fulfillmentType: Order["fulfillmentType"];
   source: "POS" | "PHONE";
   customerId?: string;
+  /** Whether a placed order keeps its guest, of whom the draft has the name, the email and the phone number. */
+  keepsGuest?: boolean;
   name: string;
   email: string;
   phone: string;
@@ -81,14 +94,16 @@ export function withLine(draft: Draft, line: Line): Draft {
 
 /** Returns the draft with one more of a product without options: on its line without a note, or on a new line. */
 export function withProduct(draft: Draft, product: { id: string; name: string }): Draft {
-  const line = draft.lines.find((one) => one.productId === product.id && one.note.trim() === "");
+  const plain = (one: Line) => one.note.trim() === "" && chosen(one.options).length === 0;
+  const line = draft.lines.find((one) => one.productId === product.id && plain(one));
   return withLine(draft, line ? { ...line, quantity: line.quantity + 1 } : newLine(draft, product));
 }
 
 const given = <T extends Record<string, string>>(members: T) =>
   Object.fromEntries(Object.entries(members).filter(([, value]) => value.trim() !== ""));
 
-const chosen = (options: Chosen) =>
+/** Returns the chosen options as the API takes them. */
+export const chosen = (options: Chosen) =>
   Object.entries(options)
     .filter(([, quantity]) => quantity > 0)
     .map(([optionId, quantity]) => ({ optionId, quantity }));
@@ -96,7 +111,16 @@ const chosen = (options: Chosen) =>
 /** Returns the points to redeem, or undefined if there are none. Guests have no points. */
 const pointsOf = ({ customerId, points }: Draft) => (customerId && Number(points)) || undefined;
 
-const itemOf = ({ productId, quantity, options, note }: Line): Body["items"][number] => {
+/** Reports whether a line has the options of its item of a placed order. Such an item keeps its price. */
+export function isUnchanged({ item, options }: Line): boolean {
+  const now = chosen(options);
+  return (
+    !!item && now.length === item.options.length && item.options.every((one) => options[one.optionId] === one.quantity)
+  );
+}
+
+/** Returns the item of the request for a new line. */
+export const itemOf = ({ productId, quantity, options, note }: Line): Body["items"][number] => {
   const wanted = chosen(options);
   return {
     productId,
@@ -110,7 +134,7 @@ const itemOf = ({ productId, quantity, options, note }: Line): Body["items"][num
 export const lacksTime = ({ later, day, time }: Draft) => later && (day === "" || time === "");
 
 /** Returns the members of the request that name the customer or the guest. A walk-in has neither. */
-function guestOf(draft: Draft, country: string): Pick<Body, "customerId" | "customer"> {
+export function guestOf(draft: Draft, country: string): Pick<Body, "customerId" | "customer"> {
   if (draft.customerId) return { customerId: draft.customerId };
   const name = draft.name.trim();
   if (!name && !needsGuest(draft)) return {};
@@ -124,8 +148,7 @@ export const needsGuest = ({ fulfillmentType, email, phone }: Draft) =>
   fulfillmentType === "DELIVERY" || email.trim() !== "" || phone.trim() !== "";
 
 /**
- * Returns the request that places the order. An invalid discount is omitted. A phone number without country code is
- * one of the country.
+ * Returns the request that places the order. An invalid discount is omitted.
  */
 export function placeRequest(draft: Draft, currency: string, { country, timezone }: Place): Body {
   return {

@@ -2,14 +2,13 @@ import { useId, useState } from "react";
 
 import * as limits from "@/api/limits";
 import { type Product, priceIn } from "@/domain/products";
-import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Dialog, DialogActions } from "@/ui/dialog";
 import { Form, TextField } from "@/ui/field";
 import { Money } from "@/ui/format";
 
-import { type Line, maxQuantity } from "./draft";
+import { type Line, isUnchanged, maxQuantity } from "./draft";
 import {
   type Chosen,
   type Group,
@@ -27,24 +26,27 @@ import { Stepper } from "./stepper";
 type Props = {
   product: Product;
   line: Line;
+  currency: string;
   /** Whether the line is not yet part of the order. */
   added: boolean;
   onSave: (line: Line) => void;
   onClose: () => void;
 };
 
-/** The options, the note and the quantity of one line of a new order. */
-export function LineDialog({ product, line: before, added, onSave, onClose }: Props) {
-  const { currency } = useSession();
+/** The options, the note and the quantity of one line of an order. */
+export function LineDialog({ product, line: before, currency, added, onSave, onClose }: Props) {
   const [line, setLine] = useState(before);
   const [checked, setChecked] = useState(!added);
-  const removed = removedOptions(product, line.options);
+  const kept = isUnchanged(line); // what is ordered is not checked again
+  const removed = kept ? [] : removedOptions(product, line.options);
   const set = (change: Chosen) => setLine({ ...line, options: { ...line.options, ...change } });
   function submit() {
     setChecked(true);
-    if (optionFault(product, line.options, currency) === undefined) onSave(line);
+    if (kept || optionFault(product, line.options, currency) === undefined) onSave(line);
   }
-  const unit = unitPrice(product, priceIn(product, currency) ?? 0, line.options, currency);
+  const unit = kept
+    ? line.item!.unitPriceMinor
+    : unitPrice(product, priceIn(product, currency) ?? 0, line.options, currency);
   return (
     <Dialog onClose={onClose} title={product.name} description={product.description || undefined} explicit>
       <Form onSubmit={submit}>
@@ -69,8 +71,9 @@ export function LineDialog({ product, line: before, added, onSave, onClose }: Pr
             product={product}
             group={group}
             chosen={line.options}
+            currency={currency}
             onChange={set}
-            fault={checked ? groupFault(product, group, line.options, currency) : undefined}
+            fault={checked && !kept ? groupFault(product, group, line.options, currency) : undefined}
           />
         ))}
         <TextField
@@ -108,12 +111,13 @@ type GroupProps = {
   product: Product;
   group: Group;
   chosen: Chosen;
+  currency: string;
   onChange: (change: Chosen) => void;
   fault?: string;
 };
 
 /** The options of a group. A group for one selection has radio buttons. */
-function OptionGroup({ product, group, chosen, onChange, fault }: GroupProps) {
+function OptionGroup({ product, group, chosen, currency, onChange, fault }: GroupProps) {
   const id = useId();
   const single = group.maxSelections === 1;
   /** Chooses one option instead of the others. */
@@ -149,6 +153,7 @@ function OptionGroup({ product, group, chosen, onChange, fault }: GroupProps) {
             group={group}
             option={option}
             chosen={chosen}
+            currency={currency}
             radio={single ? id : undefined}
             onChange={(quantity) => (single ? only(option) : onChange({ [option.id]: quantity }))}
           />
@@ -163,13 +168,13 @@ type RowProps = {
   group: Group;
   option: Option;
   chosen: Chosen;
+  currency: string;
   /** The name of the radio buttons, in a group for one selection. */
   radio?: string;
   onChange: (quantity: number) => void;
 };
 
-function OptionRow({ product, group, option, chosen, radio, onChange }: RowProps) {
-  const { currency } = useSession();
+function OptionRow({ product, group, option, chosen, currency, radio, onChange }: RowProps) {
   const price = optionPrice(product, option, currency);
   const quantity = chosen[option.id] ?? 0;
   const possible = option.isAvailable && price !== undefined;

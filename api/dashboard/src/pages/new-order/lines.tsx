@@ -1,16 +1,17 @@
 import { Pencil } from "lucide-react";
 
+import { optionsText } from "@/domain/orders";
 import { type Product, priceIn } from "@/domain/products";
-import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { Money } from "@/ui/format";
 
-import { type Draft, type Line, maxQuantity } from "./draft";
+import { type Draft, type Line, isUnchanged, maxQuantity } from "./draft";
 import { choicesText, unitPrice } from "./options";
 import { Stepper } from "./stepper";
 
 type Props = {
   draft: Draft;
+  currency: string;
   products: Map<string, Product>;
   /** The errors of lines, by key. */
   errors: Map<number, string>;
@@ -18,9 +19,8 @@ type Props = {
   onEdit: (line: Line) => void;
 };
 
-/** The lines of a new order. */
-export function Lines({ draft, products, errors, onChange, onEdit }: Props) {
-  const { currency } = useSession();
+/** The lines of an order. */
+export function Lines({ draft, currency, products, errors, onChange, onEdit }: Props) {
   if (draft.lines.length === 0) {
     return (
       <p className="rounded-md border border-dashed p-4 text-center text-sm text-muted-foreground">
@@ -32,9 +32,13 @@ export function Lines({ draft, products, errors, onChange, onEdit }: Props) {
     <ul aria-label="Items" className="grid gap-3">
       {draft.lines.map((line) => {
         const product = products.get(line.productId);
-        const price = product && priceIn(product, currency);
+        const kept = isUnchanged(line);
+        const menuPrice = product && priceIn(product, currency);
+        const unit = kept
+          ? line.item!.unitPriceMinor
+          : menuPrice !== undefined && unitPrice(product!, menuPrice, line.options, currency);
         const error = errors.get(line.key);
-        const choices = product && choicesText(product, line.options);
+        const choices = kept ? optionsText(line.item!.options) : product && choicesText(product, line.options);
         return (
           <li key={line.key} className="grid gap-1 border-b pb-3 text-sm last:border-b-0 last:pb-0">
             <div className="flex items-start gap-2">
@@ -43,9 +47,7 @@ export function Lines({ draft, products, errors, onChange, onEdit }: Props) {
                 {choices && <span className="block text-xs text-muted-foreground">{choices}</span>}
                 {line.note.trim() && <span className="block text-xs italic">{line.note}</span>}
               </span>
-              {product && price !== undefined && (
-                <Money minor={unitPrice(product, price, line.options, currency) * line.quantity} currency={currency} />
-              )}
+              {unit !== false && <Money minor={unit * line.quantity} currency={currency} />}
             </div>
             <div className="flex flex-wrap items-center justify-between gap-2">
               <Button

@@ -22,6 +22,7 @@ type Props = { order: NewOrder; onEdit: (line: Line) => void; ref: Ref<HTMLEleme
 
 /** The new order: its fulfillment, time, lines and price, and the button that places it. */
 export function OrderCard({ order, onEdit, ref }: Props) {
+  const { currency } = useSession();
   const { draft, set, setDraft, quote, placing } = order;
   return (
     <Card
@@ -50,6 +51,7 @@ export function OrderCard({ order, onEdit, ref }: Props) {
         <RequestedFor draft={draft} set={set} refusal={quote.refusal ?? placing.refusal} />
         <Lines
           draft={draft}
+          currency={currency}
           products={order.products}
           errors={order.lineErrors}
           onChange={(line) => setDraft((before) => withLine(before, line))}

@@ -53,12 +53,12 @@ export function NewOrderPage() {
       />
       <form onSubmit={submit} className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
         <div className="grid min-w-0 gap-4">
-          <PickProducts draft={draft} onPick={pick} />
+          <PickProducts draft={draft} currency={currency} onPick={pick} />
           <Guest draft={draft} set={set} change={setDraft} refusal={placing.refusal} />
           {draft.fulfillmentType === "DELIVERY" && (
             <DeliveryAddress draft={draft} set={set} refusal={placing.refusal} />
           )}
-          <ReviewBar lines={draft.lines} totalMinor={quote.current?.totalMinor} order={card} />
+          <ReviewBar lines={draft.lines} currency={currency} totalMinor={quote.current?.totalMinor} order={card} />
         </div>
         <OrderCard order={order} onEdit={setEditing} ref={card} />
       </form>
@@ -73,6 +73,7 @@ export function NewOrderPage() {
         <LineDialog
           product={edited}
           line={editing}
+          currency={currency}
           added={!draft.lines.some((line) => line.key === editing.key)}
           onClose={() => setEditing(null)}
           onSave={(line) => {

@@ -13,10 +13,11 @@ import { useToast, useErrorToast } from "@/ui/toast";
 
 import type { Draft } from "./draft";
 
-/** The menu of the form for a new order. */
-export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product: Product) => void }) {
+type Props = { draft: Draft; currency: string; onPick: (product: Product) => void };
+
+/** The menu of the form for an order. */
+export function PickProducts({ draft, currency, onPick }: Props) {
   const {
-    currency,
     defaultView: { locale },
   } = useSession();
   const toast = useToast();
@@ -57,6 +58,7 @@ export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product
           <li key={product.id}>
             <Entry
               product={product}
+              currency={currency}
               picked={draft.lines.reduce((sum, line) => sum + (line.productId === product.id ? line.quantity : 0), 0)}
               onPick={() => onPick(product)}
             />
@@ -68,8 +70,9 @@ export function PickProducts({ draft, onPick }: { draft: Draft; onPick: (product
   );
 }
 
-function Entry({ product, picked, onPick }: { product: Product; picked: number; onPick: () => void }) {
-  const { currency } = useSession();
+type EntryProps = { product: Product; currency: string; picked: number; onPick: () => void };
+
+function Entry({ product, currency, picked, onPick }: EntryProps) {
   const price = priceIn(product, currency);
   return (
     <button

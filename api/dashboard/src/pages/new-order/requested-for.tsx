@@ -14,10 +14,16 @@ import { useNow } from "@/ui/now";
 
 import type { Draft } from "./draft";
 
-type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ComandaError };
+type Props = {
+  draft: Draft;
+  set: (change: Partial<Draft>) => void;
+  refusal?: ComandaError;
+  /** Whether the order is already placed, so that the opening hours no longer matter. */
+  placed?: boolean;
+};
 
-/** When the guest wants a new order: as soon as possible, or at a time in the store's time zone. */
-export function RequestedFor({ draft, set, refusal }: Props) {
+/** When the guest wants an order: as soon as possible, or at a time in the store's time zone. */
+export function RequestedFor({ draft, set, refusal, placed }: Props) {
   const { timezone } = useSession();
   const today = dayOf(useNow(60_000), timezone);
   const error =
@@ -59,7 +65,7 @@ export function RequestedFor({ draft, set, refusal }: Props) {
           </p>
         </div>
       ) : (
-        <Closed type={draft.fulfillmentType} />
+        !placed && <Closed type={draft.fulfillmentType} />
       )}
     </div>
   );

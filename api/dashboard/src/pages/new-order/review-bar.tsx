@@ -8,14 +8,15 @@ import type { Line } from "./draft";
 
 type Props = {
   lines: Line[];
+  currency: string;
   /** Undefined until the service has calculated it. */
   totalMinor: number | undefined;
   order: RefObject<HTMLElement | null>;
 };
 
 /** A bar with the total, for narrow screens, where the order is below the menu. */
-export function ReviewBar({ lines, totalMinor, order }: Props) {
-  const { currency, locale } = useSession();
+export function ReviewBar({ lines, currency, totalMinor, order }: Props) {
+  const { locale } = useSession();
   if (lines.length === 0) return null;
   const items = lines.reduce((sum, line) => sum + line.quantity, 0);
   return (

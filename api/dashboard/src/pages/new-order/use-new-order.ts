@@ -1,33 +1,50 @@
-import { type components, ComandaError } from "@comanda/client";
-import { useMutation, useQueries, useQuery } from "@tanstack/react-query";
+import { ComandaError } from "@comanda/client";
+import { type QueryKey, type UseQueryOptions, useMutation, useQueries, useQuery } from "@tanstack/react-query";
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
 import { api, data, newIdempotencyKey } from "@/api/client";
 import { queries, useInvalidate } from "@/api/queries";
 import { parseMoney } from "@/domain/money";
-import { inLocale } from "@/domain/products";
+import { type Product, inLocale } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { loadPhoneRules } from "@/ui/phone";
 import { useSettled } from "@/ui/search";
 import { useToast } from "@/ui/toast";
 
-import { type Draft, type Line, emptyDraft, lacksTime, lineErrors, placeRequest, quoteRequest } from "./draft";
+import {
+  type Draft,
+  type Line,
+  emptyDraft,
+  isUnchanged,
+  lacksTime,
+  lineErrors,
+  placeRequest,
+  quoteRequest,
+} from "./draft";
 import { optionFault } from "./options";
-
-type Body = components["schemas"]["PlaceOrderRequest"];
 
 /** Reports whether a refusal means that the menu has changed since the products were read. */
 export const isMenuChange = (refusal: ComandaError | undefined) =>
   ["PRODUCT_UNAVAILABLE", "OPTION_INVALID", "PRICE_NOT_SET"].includes(refusal?.code ?? "");
 
-const refusalOf = (error: unknown) => (error instanceof ComandaError ? error : undefined);
+export const refusalOf = (error: unknown) => (error instanceof ComandaError ? error : undefined);
+
+/** Returns why the options of lines cannot be ordered, by key. Options that were already ordered are not checked. */
+export const lineFaults = (lines: Line[], products: ReadonlyMap<string, Product>, currency: string) =>
+  new Map(
+    lines.flatMap((line) => {
+      const product = products.get(line.productId);
+      const fault = product && !isUnchanged(line) && optionFault(product, line.options, currency);
+      return fault ? [[line.key, fault] as const] : [];
+    }),
+  );
 
 /** Returns the products of the lines by id, in the texts of the default view. A refusal reads them again. */
-function useProducts(lines: Line[]) {
+export function useProducts(lines: Line[]) {
   const { locale } = useSession().defaultView;
   return useQueries({
-    queries: [...new Set(lines.map((line) => line.productId))].map((id) => queries.products.own(id)),
+    queries: [...new Set(lines.flatMap((line) => line.productId || []))].map((id) => queries.products.own(id)),
     combine: (results) =>
       new Map(
         results.flatMap(({ data: product }) => (product ? [[product.id, inLocale(product, locale)] as const] : [])),
@@ -35,13 +52,16 @@ function useProducts(lines: Line[]) {
   });
 }
 
+/** The query of a price for a request, which the service does not execute. Null is no request. */
+type PriceQuery<B, P, K extends QueryKey> = (wanted: B | null) => UseQueryOptions<P, Error, P, K>;
+
 /** Returns the price of the draft, and whether it is that of the draft as it is now. */
-function useQuote(wanted: Body | null) {
+export function useQuote<B, P, K extends QueryKey>(wanted: B | null, query: PriceQuery<B, P, K>) {
   const invalidate = useInvalidate();
   // Fields that do not change the price must not delay it.
   const text = JSON.stringify(wanted);
   const settled = useSettled(text);
-  const quote = useQuery(queries.quote(JSON.parse(settled) as Body | null));
+  const quote = useQuery(query(JSON.parse(settled) as B | null));
   const settledNow = wanted !== null && settled === text;
   const error = settledNow ? quote.error : null;
   const refusal = refusalOf(error);
@@ -114,16 +134,10 @@ export function useNewOrder() {
   const { currency, country, timezone } = useSession();
   const [draft, setDraft] = useState<Draft>(emptyDraft);
   const products = useProducts(draft.lines);
-  const faults = new Map(
-    draft.lines.flatMap((line) => {
-      const product = products.get(line.productId);
-      const fault = product && optionFault(product, line.options, currency);
-      return fault ? [[line.key, fault] as const] : [];
-    }),
-  );
+  const faults = lineFaults(draft.lines, products, currency);
   const quotable = faults.size === 0 && !lacksTime(draft);
   const wanted = quotable ? quoteRequest(draft, currency, { country, timezone }) : null;
-  const quote = useQuote(wanted);
+  const quote = useQuote(wanted, queries.quote);
   const placing = usePlacing(quote.refetch);
   // A line that was changed after the refusal is no longer at fault.
   const sent = placing.variables?.draft.lines ?? [];

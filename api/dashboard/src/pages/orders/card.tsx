@@ -1,10 +1,19 @@
 import { Link } from "@tanstack/react-router";
-import { Printer } from "lucide-react";
+import { Pencil, Printer } from "lucide-react";
 import { memo } from "react";
 
 import { Owed } from "@/components/owed";
 import { orderedBy } from "@/domain/customers";
-import { type Order, actionLabels, formatAge, fulfillments, nextStatus, payments, urgencyOf } from "@/domain/orders";
+import {
+  type Order,
+  actionLabels,
+  formatAge,
+  fulfillments,
+  isChangeable,
+  nextStatus,
+  payments,
+  urgencyOf,
+} from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { ClockTime, Money, ShortTime } from "@/ui/format";
@@ -14,6 +23,7 @@ import { Badge } from "@/ui/page";
 import { useDeviceSettings } from "./device";
 import { PromiseMenu } from "./promise";
 import { DeliveryMark } from "./connected-systems";
+import { SincePrinted } from "./since-printed";
 import type { Move } from "./step";
 import { ItemLine } from "./tick";
 
@@ -76,6 +86,7 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
           </li>
         ))}
       </ul>
+      <SincePrinted order={order} />
       {order.note && <p className="rounded bg-muted px-2 py-1 text-xs break-words whitespace-pre-wrap">{order.note}</p>}
       <div className="flex flex-wrap items-center gap-1">
         <Badge>{fulfillments[order.fulfillmentType]}</Badge>
@@ -86,9 +97,21 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
           <span className="font-medium">
             <Money minor={order.totalMinor} currency={order.currency} />
           </span>
-          <span className="flex">
+          <span className="flex flex-wrap justify-end">
             {waiting && next === "CONFIRMED" && (
               <PromiseMenu order={order} onChoose={(promisedAt) => onStep(order, { to: next, promisedAt })} />
+            )}
+            {isChangeable(order) && (
+              <Button asChild variant="ghost" size="icon" className="size-8">
+                <Link
+                  to="/orders/$id/change"
+                  params={{ id: order.id }}
+                  aria-label={`Change order ${order.orderId}`}
+                  title="Change the order"
+                >
+                  <Pencil />
+                </Link>
+              </Button>
             )}
             <Button
               variant="ghost"

@@ -11,8 +11,11 @@ import {
   type Order,
   actionLabels,
   actorLabel,
+  describeFields,
   describeItemChange,
   fulfillments,
+  isChangeable,
+  isOpen,
   laterStatuses,
   payments,
   sources,
@@ -33,6 +36,7 @@ import { ItemDetails, ItemName } from "./item";
 import { useLiveOrders } from "./live";
 import { Payments } from "./payments";
 import { usePrint } from "./print";
+import { SincePrinted } from "./since-printed";
 import { ConnectedSystems } from "./connected-systems";
 
 const route = getRouteApi("/inside/orders/$id");
@@ -71,6 +75,13 @@ export function OrderPage() {
                     Cancel
                   </Button>
                 )}
+                {isChangeable(order.data) && (
+                  <Button asChild variant="outline">
+                    <Link to="/orders/$id/change" params={{ id }}>
+                      Change
+                    </Link>
+                  </Button>
+                )}
                 <PrintMenu order={order.data} />
                 <Skip order={order.data} />
                 <NextStep order={order.data} />
@@ -79,6 +90,7 @@ export function OrderPage() {
           />
           <div className="grid items-start gap-4 lg:grid-cols-[2fr_1fr]">
             <div className="grid min-w-0 gap-4 [&>*]:min-w-0">
+              {isOpen(order.data) && <SincePrinted order={order.data} />}
               <Items order={order.data} />
               <Payments order={order.data} refetchInterval={refetchInterval} />
             </div>
@@ -232,7 +244,9 @@ function History({ order }: { order: Order }) {
       <ol className="grid gap-3">
         {history.data?.map((change) => (
           <li key={change.eventId} className="border-l-2 pl-3 text-sm">
-            <span className="font-medium">{change.to ? statuses[change.to] : "Changed"}</span>
+            <span className="font-medium">
+              {change.to ? statuses[change.to] : describeFields(change.changedFields ?? [])}
+            </span>
             <span className="block text-xs text-muted-foreground">
               <Time at={change.at} seconds /> {change.actor.id === user.id ? "by you" : actorLabel(change.actor)}
             </span>

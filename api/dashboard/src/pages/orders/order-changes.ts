@@ -10,7 +10,7 @@ export type OrderEvent = {
   id: string;
   version: number;
   orderId?: string;
-  /** An item was ticked, or is no longer. The version is the same. */
+  /** An item was ticked or is no longer, or the slip was printed. The version is the same. */
   items?: boolean;
   /** A delivery of one of the order's events has changed. */
   deliveries?: boolean;

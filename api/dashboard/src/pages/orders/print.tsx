@@ -1,21 +1,27 @@
+import { type QueryClient, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, createContext, use, useCallback, useEffect, useState } from "react";
 import { createPortal } from "react-dom";
 
 import { Settlement } from "@/components/owed";
 import { Totals } from "@/components/totals";
 import { orderedBy } from "@/domain/customers";
-import { type Order, fulfillments, payments } from "@/domain/orders";
+import { type ItemChange, type Order, fulfillments, payments } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { cn } from "@/ui/cn";
 import { ClockTime, Money, ShortTime, Time } from "@/ui/format";
+import { useErrorToast } from "@/ui/toast";
 
 import { claimPrint, deviceSettings, useDeviceSettings } from "./device";
 import { ItemDetails, ItemName } from "./item";
+import { ItemChanges, markPrinted, readSlip } from "./since-printed";
 
 export type Paper = "slip" | "receipt";
 
 type Job = { order: Order; kind: Paper };
+
+/** A job with what the slip of a changed order shows. */
+type Page = Job & { changes: ItemChange[] };
 
 const Context = createContext<(jobs: Job[]) => void>(() => {});
 
@@ -40,10 +46,16 @@ export function usePrintAccepted() {
 export function PrintProvider({ children }: { children: ReactNode }) {
   const { paper } = useDeviceSettings();
   // Not every browser reports the end of printing, so pages that were handed to the printer are replaced by the next.
-  const [{ jobs, handed }, setState] = useState<{ jobs: Job[]; handed: boolean }>({ jobs: [], handed: false });
+  const [{ jobs, handed }, setState] = useState<{ jobs: Page[]; handed: boolean }>({ jobs: [], handed: false });
+  const client = useQueryClient();
+  const showError = useErrorToast();
   const print = useCallback(
-    (more: Job[]) => setState((now) => ({ jobs: now.handed ? more : [...now.jobs, ...more], handed: false })),
-    [],
+    (more: Job[]) =>
+      void Promise.all(more.map((job) => pageOf(client, job))).then(
+        (pages) => setState((now) => ({ jobs: now.handed ? pages : [...now.jobs, ...pages], handed: false })),
+        showError, // a slip that looks like a new order would be cooked again
+      ),
+    [client, showError],
   );
   useEffect(() => {
     if (jobs.length === 0 || handed) return;
@@ -53,19 +65,20 @@ export function PrintProvider({ children }: { children: ReactNode }) {
         once: true,
       });
       window.print();
+      for (const { order, kind } of jobs) if (kind === "slip") markPrinted(client, order).catch(showError);
       setState((now) => (now.jobs === jobs ? { jobs, handed: true } : now));
     });
     return () => cancelAnimationFrame(frame);
-  }, [jobs, handed]);
+  }, [jobs, handed, client, showError]);
   return (
     <Context value={print}>
       {children}
       {jobs.length > 0 &&
         createPortal(
           <div className={cn("print-pages", paper === "A4" ? "paper-a4" : "paper-80mm")}>
-            {jobs.map(({ order, kind }, i) => (
+            {jobs.map(({ order, kind, changes }, i) => (
               <div key={i} className="print-page" data-testid={kind}>
-                {kind === "slip" ? <Slip order={order} /> : <Receipt order={order} />}
+                {kind === "slip" ? <Slip order={order} changes={changes} /> : <Receipt order={order} />}
               </div>
             ))}
           </div>,
@@ -75,10 +88,15 @@ export function PrintProvider({ children }: { children: ReactNode }) {
   );
 }
 
-/** What the kitchen reads: no prices, large quantities. */
-function Slip({ order }: { order: Order }) {
+const pageOf = async (client: QueryClient, { order, kind }: Job): Promise<Page> =>
+  kind === "slip" ? { kind, ...(await readSlip(client, order)) } : { kind, order, changes: [] };
+
+/** What the kitchen reads: no prices, large quantities. The slip of a changed order begins with the changes. */
+function Slip({ order, changes }: { order: Order; changes: ItemChange[] }) {
+  const changed = changes.length > 0;
   return (
     <>
+      {changed && <p className="border-2 p-1 text-center text-2xl font-bold">CHANGE</p>}
       <p className="text-2xl font-bold">#{order.orderId}</p>
       <p className="font-semibold">
         {fulfillments[order.fulfillmentType]} · {orderedBy(order)}
@@ -96,6 +114,14 @@ function Slip({ order }: { order: Order }) {
         <p className="font-bold">
           Ready at <ClockTime at={order.promisedAt} />
         </p>
+      )}
+      {changed && (
+        <>
+          <div className="my-2 border-y-2 py-2 text-lg">
+            <ItemChanges order={order} changes={changes} />
+          </div>
+          <p className="font-bold">The whole order now:</p>
+        </>
       )}
       <ul className="my-2 border-y py-2 text-lg">
         {order.items.map((item, i) => (
