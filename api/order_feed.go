@@ -35,6 +35,7 @@ type orderFeed struct {
 type sentNotice struct {
 	version   int64
 	updatedAt app.Time
+	items     bool // the change at updatedAt was reported as one of items
 	status    app.OrderStatus
 	reminded  bool // a reminder was sent
 	at        time.Time
@@ -88,6 +89,9 @@ func (f *orderFeed) findMissed(ctx context.Context) {
 func (f *orderFeed) changed(notice app.OrderNotice) {
 	f.withStore(notice.StoreID, func(s *storeReaders) {
 		sent, ok := f.sent[notice.ID]
+		// The search for missed changes can find a tick before its notification, without knowing that it is one.
+		unmarked := notice.Items && !sent.items &&
+			notice.Version == sent.version && notice.UpdatedAt == sent.updatedAt
 		switch {
 		case ok && notice.Deliveries && notice.Version < sent.version:
 			notice.Version, notice.Status = sent.version, sent.status
@@ -95,14 +99,16 @@ func (f *orderFeed) changed(notice app.OrderNotice) {
 			if ok && (sent.reminded || sent.version > notice.Version) {
 				return
 			}
-		case ok && !notice.Deliveries && !notice.UpdatedAt.After(sent.updatedAt.Time) && notice.Version <= sent.version:
+		case ok && !notice.Deliveries && !notice.UpdatedAt.After(sent.updatedAt.Time) &&
+			notice.Version <= sent.version && !unmarked:
 			return
 		case ok && !notice.Deliveries && notice.Version == sent.version:
 			notice.Items = true
 		}
 		f.sent[notice.ID] = sentNotice{
-			notice.Version, notice.UpdatedAt.OrLater(sent.updatedAt), notice.Status, sent.reminded || notice.Reminder,
-			f.now(),
+			version: notice.Version, updatedAt: notice.UpdatedAt.OrLater(sent.updatedAt), status: notice.Status,
+			items:    notice.Items || sent.items && !notice.UpdatedAt.After(sent.updatedAt.Time),
+			reminded: sent.reminded || notice.Reminder, at: f.now(),
 		}
 		f.send(s, message{text: orderText(notice), size: 1})
 	})

@@ -235,3 +235,39 @@ func TestStreamReportsTicksAndSlips(t *testing.T) {
 	w.exec("UPDATE orders SET updated_at = updated_at + interval '1 s' WHERE id = $1", placed.ID)
 	next("lost notification")
 }
+
+// The search for missed changes can find a tick before its notification. The notification is then sent too, once,
+// because only it says that items have changed.
+func TestStreamReportsTicksThatWereFoundBefore(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed, _ := w.twoLines()
+	var feed *orderFeed
+	s := w.watch(w.streamsOn(func(server *Server) { feed = server.orderFeed }), w.tokens["STAFF"])
+	found := app.OrderNotice{
+		StoreID: w.stores["own"].id, ID: placed.ID, Number: placed.Number, Status: placed.Status, Version: 1,
+		UpdatedAt: app.At(noon.Add(time.Minute)),
+	}
+	ticked := found
+	ticked.Items = true
+	for _, notice := range []app.OrderNotice{found, ticked, ticked, found} {
+		feed.changed(notice)
+	}
+	later := ticked
+	later.UpdatedAt = app.At(noon.Add(2 * time.Minute))
+	feed.changed(later)
+	want := orderEvent{ID: placed.ID, Number: placed.Number, Status: placed.Status, Version: 1}
+	for _, items := range []bool{false, true, true} {
+		want.Items = items
+		if got := s.order(); got != want {
+			t.Errorf("event: got %+v, want %+v", got, want)
+		}
+	}
+	feed.changed(app.OrderNotice{
+		StoreID: found.StoreID, ID: found.ID, Number: found.Number, Status: app.OrderConfirmed, Version: 2,
+		UpdatedAt: app.At(noon.Add(3 * time.Minute)),
+	})
+	if got := s.order(); got.Version != 2 {
+		t.Errorf("next event: got %+v, want version 2", got)
+	}
+}
