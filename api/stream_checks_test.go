@@ -56,8 +56,47 @@ func TestChecksOfStreamsOfAHostileNeighbour(t *testing.T) {
 	w.must(tx.Rollback())
 }
 
-// While the requests of a website do not progress, its streams are neither checked nor removed from the count. They end
-// when their leases do. Those of another website stay open.
+// Beside requests that do not progress, the credential of a stream is checked at each heartbeat. Checks of a website
+// that do not progress end its streams only.
+func TestChecksOfCredentialsOfStreams(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	var server *Server
+	listener := w.streamsOn(func(s *Server) {
+		s.heartbeat, s.work.wait = 500*time.Millisecond, time.Millisecond
+		server = s
+	})
+	own, other := w.watch(listener, w.tokens["STAFF"]), w.watch(listener, w.tokens["FOREIGN"])
+	website := w.stores["own"].website
+	release := w.occupied(server.work, website)
+	w.exec("DELETE FROM memberships WHERE store_id = $1 AND role = 'STAFF'", w.stores["own"].id)
+	beats := 0
+	for line := range own.lines {
+		if line == ": still here" {
+			beats++
+		}
+	}
+	if beats == leaseBeats-1 { // one is possible before the membership ends
+		t.Errorf("stream of a former member: got %d heartbeats, want its end at the next one", beats)
+	}
+	release()
+	own = w.watch(listener, w.tokens["MANAGER"])
+	checks := &places{work: server.work}
+	for range maxChecks {
+		w.must(checks.begin(t.Context(), gateLimit{gate{"checks", string(website)}, maxChecks}))
+	}
+	if got := own.next("data: "); got != "" {
+		t.Errorf("stream beside checks that do not progress: got event %q, want its end", got)
+	}
+	w.confirm("foreign")
+	if got := other.order(); got.ID != w.stores["foreign"].order.ID {
+		t.Errorf("stream of another website: got %+v, want a change of its order", got)
+	}
+	checks.leave()
+}
+
+// While the requests of a website do not progress, the counts of its streams are neither renewed nor removed. The
+// streams end when their leases do. Those of another website stay open.
 func TestChecksOfStreamsWaitForRequests(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

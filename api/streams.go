@@ -6,15 +6,17 @@ import (
 	"io"
 	"net/http"
 	"time"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 const (
 	heartbeat          = 15 * time.Second
-	streamLease        = streamChecks * heartbeat // for which a stream counts after its process was killed
-	streamRecheckFor   = 5 * time.Second          // timeout of the check at a heartbeat
-	streamWriteTimeout = 10 * time.Second         // for a client to read a message
-	streamChecks       = 3                        // heartbeats without a check after which a stream ends
-	reconnectIn        = 2 * time.Second          // sent to clients as the retry field
+	streamLease        = leaseBeats * heartbeat // for which a stream counts after its process was killed
+	streamRecheckFor   = 5 * time.Second        // timeout of the check at a heartbeat
+	streamWriteTimeout = 10 * time.Second       // for a client to read a message
+	leaseBeats         = 3                      // heartbeats without a renewal after which a stream ends
+	reconnectIn        = 2 * time.Second        // sent to clients as the retry field
 )
 
 // eventStream writes a response of server-sent events and returns at its end.
@@ -65,7 +67,7 @@ func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader)
 	if write(fmt.Sprintf("retry: %d\n%s\n", reconnectIn.Milliseconds(), of.position(r))) != nil {
 		return
 	}
-	unchecked := 0 // heartbeats since the latest check
+	unrenewed := 0 // heartbeats since the latest renewal of the lease
 	beat := time.NewTicker(s.heartbeat)
 	defer beat.Stop()
 	var behind chan struct{} // receives while the reader does not follow
@@ -91,11 +93,11 @@ func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader)
 				of.wrote(r, m)
 			}
 		case <-beat.C:
-			checked, err := s.recheckStream(x.open, c)
-			if unchecked++; checked {
-				unchecked = 0
+			renewed, err := s.recheckStream(x.open, c)
+			if unrenewed++; renewed {
+				unrenewed = 0
 			}
-			if err != nil || unchecked == streamChecks || write(": still here\n"+of.position(r)+"\n") != nil {
+			if err != nil || unrenewed == leaseBeats || write(": still here\n"+of.position(r)+"\n") != nil {
 				return
 			}
 		case <-r.late:
@@ -159,9 +161,12 @@ func (s *Server) forgetStream(c *call) {
 	}
 }
 
-// recheckStream checks the credential of a stream again and renews its lease. checked is false if the requests of the
-// website take too long.
-func (s *Server) recheckStream(ctx context.Context, c *call) (checked bool, err error) {
+// recheckStream checks the credential of a stream again and renews its lease. renewed is false if the requests of the
+// website take too long for the renewal. The check uses connections for lookups and does not wait for them.
+func (s *Server) recheckStream(ctx context.Context, c *call) (renewed bool, err error) {
+	if err := s.recheckCredential(ctx, c); err != nil {
+		return false, err
+	}
 	places, ok := s.work.enterRead(ctx, c.principal.WebsiteID)
 	if !ok {
 		return false, nil
@@ -169,13 +174,21 @@ func (s *Server) recheckStream(ctx context.Context, c *call) (checked bool, err 
 	defer places.leave()
 	ctx, cancel := context.WithTimeout(ctx, streamRecheckFor)
 	defer cancel()
+	return true, s.db.RenewStream(ctx, c.principal.StoreID, c.exchange.id, streamLease)
+}
+
+func (s *Server) recheckCredential(ctx context.Context, c *call) error {
+	ctx, cancel := context.WithTimeout(ctx, streamRecheckFor)
+	defer cancel()
+	places, ok := s.work.enterCheck(ctx, c.principal.WebsiteID)
+	if !ok {
+		return app.Unavailable(reconnectIn)
+	}
+	defer places.leave()
 	again := *c // closeStream needs the principal, also if it is no longer one
 	again.now = s.now()
 	if err := s.authenticate(ctx, &again); err != nil {
-		return false, err
+		return err
 	}
-	if err := s.authorize(ctx, &again); err != nil {
-		return false, err
-	}
-	return true, s.db.RenewStream(ctx, c.principal.StoreID, c.exchange.id, streamLease)
+	return s.authorize(ctx, &again)
 }

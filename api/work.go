@@ -15,7 +15,8 @@ import (
 const (
 	maxWork      = 8 // requests
 	maxHeavyWork = 2 // of them imports, exports and analytics
-	maxReads     = 2 // of its streams, beside requests: reads of missed messages, checks and closings
+	maxReads     = 2 // of its streams, beside requests: reads of missed messages, renewals and ends
+	maxChecks    = 2 // of the credentials of its streams
 	maxWorkWait  = 2 * time.Second
 )
 
@@ -111,7 +112,7 @@ func (s *Server) enterWork(ctx context.Context, c *call) error {
 	return c.places.begin(ctx, s.work.limits(c, website)...)
 }
 
-// enterRead waits until a stream of a website may use the database: to read stored messages, to check its credential
+// enterRead waits until a stream of a website may use the database: to read stored messages, to renew its lease
 // or to end its count. It returns false if that takes too long. The stream uses a connection of the website's requests,
 // and few streams wait among these requests. Streams are limited, so that the number of those that wait needs no
 // further limit.
@@ -123,6 +124,13 @@ func (w *work) enterRead(ctx context.Context, website app.WebsiteID) (*places, b
 		p.leave()
 	}
 	return p, ok
+}
+
+// enterCheck waits until a stream of a website may check its credential, with a connection for lookups. It returns
+// false if that takes too long.
+func (w *work) enterCheck(ctx context.Context, website app.WebsiteID) (*places, bool) {
+	p := &places{work: w}
+	return p, p.enterAll(ctx, gateLimit{gate{"checks", string(website)}, maxChecks})
 }
 
 // gateLimit is the number of places behind a gate.
