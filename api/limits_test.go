@@ -40,6 +40,7 @@ func TestQuotasOfRoutes(t *testing.T) {
 		"POST /users":                                  invitations,
 		"POST /invitations/{id}/resend":                invitations,
 		"POST /platform/websites/{id}/invite-owner":    invitations,
+		"GET /customers/lookup":                        {{"lookups", "credential", 60, 0, time.Minute}},
 	}
 	got := map[string][]budget{}
 	for _, rt := range routes() {

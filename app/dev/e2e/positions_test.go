@@ -36,7 +36,7 @@ func TestPositionsAtReceivers(t *testing.T) {
 			worker(t, map[string]string{"COMANDA_BURST": bursts, "COMANDA_RETRY_SCHEDULE": "1s"})
 
 			const dining = 4           // events of an order
-			const events = 3*4 + 3 + 2 // of three orders, their guests and a product
+			const events = 3*4 + 1 + 2 // of three orders, their guest and a product
 			eventually(t, "all are delivered", func() error { return r.undelivered(events + dining) })
 			if n := len(all.all(t)); n <= events {
 				t.Errorf("requests for %d events: got %d, want retries", events, n)
