@@ -287,6 +287,7 @@ describe("an order on its way to the till", () => {
         const deliveries = await api("GET", `/orders/${order.id}/deliveries`);
         return deliveries.some(({ status }) => status === "dead_letter");
       });
+      await card(page, order).scrollIntoViewIfNeeded(); // marks of cards that were not seen are not read
       const mark = card(page, order).locator("[data-deliveries=failed]");
       await mark.waitFor();
       assert.match(await mark.innerText(), /Did not reach .*Shop of the board/);
