@@ -4,10 +4,14 @@ import * as limits from "@/api/limits";
 import { queries } from "@/api/queries";
 import { closestTimes } from "@/domain/reservations";
 import { Button } from "@/ui/button";
+import { cn } from "@/ui/cn";
 import { Failure } from "@/ui/page";
 
 /** How many free times are offered. */
 const offered = 8;
+
+/** Two rows of times. What is below does not move while the times are read, so that no click misses its button. */
+const place = "min-h-24 sm:col-span-2";
 
 const within = ({ min, max }: { min?: number; max?: number }, value: number) =>
   Number.isInteger(value) && value >= (min ?? 0) && value <= (max ?? Infinity);
@@ -34,10 +38,15 @@ export function FreeTimes({ day, time, partySize, minutes, timezone, onPick }: P
     enabled: asked && day !== "" && time !== "",
   });
   if (slots.error) return <Failure error={slots.error} retry={() => void slots.refetch()} />;
-  if (!slots.data) return null;
+  if (!slots.data) return <div className={place} />;
   const times = closestTimes(slots.data, time, timezone, offered);
   return (
-    <div role="group" aria-label="Free times" className="grid gap-1.5 sm:col-span-2" aria-busy={slots.isFetching}>
+    <div
+      role="group"
+      aria-label="Free times"
+      className={cn("grid content-start gap-1.5", place)}
+      aria-busy={slots.isFetching}
+    >
       <p className="text-xs text-muted-foreground" aria-live="polite">
         {times.length === 0
           ? "No free times on this day for these guests."
