@@ -27,10 +27,19 @@ export default defineConfig({
   },
   test: {
     setupFiles: ["temporal-polyfill/global"],
+    testTimeout: 60_000, // on a busy machine
     // A document takes longer than most tests. Tests of components have one; a comment adds it to other files.
     projects: [
       { extends: true, test: { name: "rules", include: ["src/**/*.test.ts"], environment: "node" } },
-      { extends: true, test: { name: "components", include: ["src/**/*.test.tsx"], environment: "jsdom" } },
+      {
+        extends: true,
+        test: {
+          name: "components",
+          include: ["src/**/*.test.tsx"],
+          environment: "jsdom",
+          setupFiles: ["src/components.setup.ts"],
+        },
+      },
     ],
   },
 });
