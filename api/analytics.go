@@ -99,7 +99,7 @@ func (s *Server) productSales(
 	found, err := s.db.ProductSales(ctx, c.principal.StoreID, period, ordering.ParseProductsCursor(position),
 		in.Limit+1)
 	return paged(s, c, found, in.Limit, func(p app.ProductSales) string {
-		return ordering.ProductsCursor{Currency: p.Currency, NetMinor: p.NetMinor, ProductID: p.ProductID}.String()
+		return ordering.ProductsCursorOf(p).String()
 	}), err
 }
 

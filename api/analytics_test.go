@@ -100,13 +100,14 @@ func TestAnalytics(t *testing.T) {
 
 	pizza := w.stores["own"].product
 	wantProducts := []app.ProductSales{
-		{ProductID: pasta.ID, ProductName: "Pasta", Currency: "EUR", Quantity: 3, NetMinor: 2300},
-		{ProductID: pizza.ID, ProductName: pizza.Name, Currency: "EUR", Quantity: 2, NetMinor: 1900},
-		{ProductID: pizza.ID, ProductName: pizza.Name, Currency: "USD", Quantity: 4, NetMinor: 4400},
+		{ProductID: new(pasta.ID), ProductName: "Pasta", Currency: "EUR", Quantity: 3, NetMinor: 2300},
+		{ProductID: new(pizza.ID), ProductName: pizza.Name, Currency: "EUR", Quantity: 2, NetMinor: 1900},
+		{ProductID: new(pizza.ID), ProductName: pizza.Name, Currency: "USD", Quantity: 4, NetMinor: 4400},
 	}
-	var products, page []app.ProductSales
+	var products []app.ProductSales
 	cursor := ""
 	for range 5 {
+		var page []app.ProductSales
 		a := get("products", march+"&limit=1"+cursor, &page)
 		products = append(products, page...)
 		next, more := a.body.Meta["nextCursor"].(string)

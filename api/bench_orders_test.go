@@ -105,7 +105,8 @@ func BenchmarkMenu(b *testing.B) {
 	must(err)
 	for i := range products {
 		_, err := db.CreateProduct(b.Context(), noon, stores[0], app.Product{
-			Name: fmt.Sprint("Dish ", i), Description: "Tomatoes, mozzarella, basil", Category: fmt.Sprint("Course ", i%10),
+			Name: fmt.Sprint("Dish ", i), Description: "Tomatoes, mozzarella, basil",
+			Category:   fmt.Sprint("Course ", i%10),
 			PriceMinor: 950, Currency: "EUR", Prices: map[app.Currency]int64{"USD": 1100}, IsAvailable: true,
 			Translations: map[string]app.ProductText{"en": {Name: "Dish", Description: "Tomato, mozzarella, basil"}},
 			OptionGroups: benchOptions(), Position: int64(i),
@@ -146,7 +147,8 @@ func barePage(ctx context.Context, conn *pgx.Conn, store app.StoreID, limit int)
 			return err
 		}
 		rows, err := tx.Query(ctx, `SELECT id, store_id, sku, name, description, category, image_url, price_minor,
-				currency, prices, translations, tax_rate_ppm, is_available, stock_quantity, sold_out_until, option_groups,
+				currency, prices, translations, tax_rate_ppm, is_available, stock_quantity, sold_out_until,
+				option_groups,
 				position, version, created_at, updated_at, deleted_at
 			FROM products WHERE store_id = $1 AND deleted_at IS NULL
 			ORDER BY category COLLATE "C", position, id LIMIT $2`, store, limit+1)
@@ -193,7 +195,7 @@ func recordedOrder(b *testing.B, db *persistencetest.Database, order app.Order) 
 	owner := benchOwner(b, db)
 	r := recorded{order: order}
 	for _, item := range order.Items {
-		r.products = append(r.products, item.ProductID)
+		r.products = append(r.products, *item.ProductID)
 	}
 	for _, from := range []string{"orders WHERE id = $1", "order_items WHERE order_id = $1",
 		"outbox WHERE type = 'order.created' AND body LIKE '%' || $1 || '%'", "order_history WHERE order_id = $1"} {

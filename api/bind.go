@@ -20,8 +20,8 @@ import (
 // checked is implemented by request types with rules that tags cannot express.
 type checked interface{ check() []app.Detail }
 
-// demanding is implemented by request types whose content can require a further permission; "" = none.
-type demanding interface{ demands() app.Permission }
+// demanding is implemented by request types whose content can require further permissions.
+type demanding interface{ demands() []app.Permission }
 
 // bind fills the struct that in points to. It validates the content, then checks the permission that the
 // content requires, then the store that it names.
@@ -55,9 +55,11 @@ func (c *call) bind(in any) error {
 	if len(b.faults) > 0 {
 		return app.InvalidAll(b.faults)
 	}
-	if in, ok := in.(demanding); ok && in.demands() != "" {
-		if err := c.principal.Can(in.demands()); err != nil {
-			return err
+	if in, ok := in.(demanding); ok {
+		for _, permission := range in.demands() {
+			if err := c.principal.Can(permission); err != nil {
+				return err
+			}
 		}
 	}
 	if field := c.route.Handler.withStore; field != nil {

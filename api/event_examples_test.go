@@ -124,7 +124,7 @@ func exampleOrder() app.Order {
 		},
 		Items: []app.OrderItem{
 			{ID: "itm_019ced814dfa7b1aa2b3c4d5e6f70819", QuotedItem: app.QuotedItem{
-				ProductID: exampleProduct, ProductName: "Pizza Margherita", SKU: "PZ-01", Quantity: 2,
+				ProductID: new(exampleProduct), ProductName: "Pizza Margherita", SKU: "PZ-01", Quantity: 2,
 				UnitPriceMinor: 1100, TotalMinor: 2200, TaxRatePPM: 70_000,
 				Options: []app.OrderOption{{
 					GroupID: extras.ID, GroupName: extras.Name, OptionID: extras.Options[0].ID,
@@ -133,7 +133,8 @@ func exampleOrder() app.Order {
 				Note: "Cut into slices.",
 			}},
 			{ID: "itm_019ced814dfa7c2bb3c4d5e6f7081920", QuotedItem: app.QuotedItem{
-				ProductID: "prd_019c5302fb2a7ee6a1b2c3d4e5f60718", ProductName: "Tiramisù", Quantity: 1,
+				ProductID:   new(app.ProductID("prd_019c5302fb2a7ee6a1b2c3d4e5f60718")),
+				ProductName: "Tiramisù", Quantity: 1,
 				UnitPriceMinor: 650, TotalMinor: 650, TaxRatePPM: 70_000, Options: []app.OrderOption{},
 			}},
 		},

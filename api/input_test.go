@@ -129,7 +129,39 @@ func TestBadOrders(t *testing.T) {
 			object{"items": items(object{"quantity": json.RawMessage("1e400")})}, "items[1].quantity",
 		},
 		"quantity true":       {object{"items": items(object{"quantity": true})}, "items[1].quantity"},
-		"a price":             {object{"items": items(object{"unitPriceMinor": 1})}, "items[1].unitPriceMinor"},
+		"a price a string":    {object{"items": items(object{"unitPriceMinor": "1"})}, "items[1].unitPriceMinor"},
+		"a negative price":    {object{"items": items(object{"unitPriceMinor": -1})}, "items[1].unitPriceMinor"},
+		"a price above 10^12": {object{"items": items(object{"unitPriceMinor": 1e12 + 1})}, "items[1].unitPriceMinor"},
+		"a negative fee":      {object{"deliveryFeeMinor": -1}, "deliveryFeeMinor"},
+		"a fee above 10^12":   {object{"deliveryFeeMinor": 1e12 + 1}, "deliveryFeeMinor"},
+		"a fee null":          {object{"deliveryFeeMinor": json.RawMessage("null")}, "deliveryFeeMinor"},
+		"a blank channel":     {object{"channel": " "}, "channel"},
+		"an empty channel":    {object{"channel": ""}, "channel"},
+		"a long channel":      {object{"channel": strings.Repeat("é", 41)}, "channel"},
+		"a name beside a product": {
+			object{"items": items(object{"name": "Fee", "unitPriceMinor": 1})}, "items[1].productId",
+		},
+		"options beside a name": {
+			object{"items": items(object{"productId": nil, "name": "Fee", "unitPriceMinor": 1, "options": []any{}})},
+			"items[1].options",
+		},
+		"a name without a price": {
+			object{"items": items(object{"productId": nil, "name": "Fee"})}, "items[1].unitPriceMinor",
+		},
+		"an empty line name": {
+			object{"items": items(object{"productId": nil, "name": "", "unitPriceMinor": 1})}, "items[1].name",
+		},
+		"a long line name": {
+			object{"items": items(object{
+				"productId": nil, "name": strings.Repeat("é", 201), "unitPriceMinor": 1,
+			})}, "items[1].name",
+		},
+		"a rate of a product": {object{"items": items(object{"taxRatePpm": 1})}, "items[1].taxRatePpm"},
+		"a rate above 100 %": {
+			object{"items": items(object{
+				"productId": nil, "name": "Fee", "unitPriceMinor": 1, "taxRatePpm": 1_000_001,
+			})}, "items[1].taxRatePpm",
+		},
 		"no fulfillment":      {object{"fulfillmentType": nil}, "fulfillmentType"},
 		"unknown fulfillment": {object{"fulfillmentType": "pickup"}, "fulfillmentType"},
 		"unknown source":      {object{"source": "FAX"}, "source"},
@@ -178,7 +210,7 @@ func TestBadOrders(t *testing.T) {
 				"items":           []any{object{"productId": "p", "quantity": 0}, object{"quantity": 1, "x": 1}},
 				"fulfillmentType": "FLYING", "note": 1, "customer": nil,
 			},
-			"items[1].x|note|fulfillmentType|items[0].quantity|items[1].productId",
+			"items[1].x|note|fulfillmentType|items[0].quantity",
 		},
 	} {
 		w.run(name, func(t *testing.T) {

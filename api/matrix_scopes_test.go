@@ -10,7 +10,7 @@ import (
 )
 
 // scoped lists, by hand, the scope with which an API key may call each operation (docs/behaviour.md#api-keys); write:x
-// implies read:x. API keys may not call the other operations.
+// implies read:x, orders:price implies write:orders. API keys may not call the other operations.
 var scoped = map[string]string{
 	"POST /webhooks":                "webhooks:manage",
 	"GET /webhooks":                 "webhooks:manage",
@@ -97,8 +97,9 @@ func TestScopesOfRoutes(t *testing.T) {
 	for _, scope := range app.Scopes {
 		key := w.key("own", scope)
 		for _, rt := range routes() {
-			may := app.Permissions[rt.Permission].AnyKey ||
-				slices.Contains(strings.Fields(scoped[rt.Method+" "+rt.Path]), string(scope))
+			scopes := strings.Fields(scoped[rt.Method+" "+rt.Path])
+			may := app.Permissions[rt.Permission].AnyKey || slices.Contains(scopes, string(scope)) ||
+				scope == app.ScopePriceOrders && slices.Contains(scopes, string(app.ScopeWriteOrders))
 			for _, store := range []string{"own", "sibling", "foreign"} {
 				a := w.attempt(rt, store, key)
 				a.what += fmt.Sprintf(" of %s with %s", store, scope)

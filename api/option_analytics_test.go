@@ -99,7 +99,7 @@ func TestOptionSales(t *testing.T) {
 	var products []app.ProductSales
 	w.do("GET", "/analytics/products?from=2026-03-01&to=2026-03-31", w.tokens["OWNER"], nil).ok(200, &products)
 	for _, row := range products {
-		if row.ProductID == dish.ID && row.ProductName != "Auflauf" {
+		if *row.ProductID == dish.ID && row.ProductName != "Auflauf" {
 			t.Errorf("product in the default view: got %s, want Auflauf", row.ProductName)
 		}
 	}

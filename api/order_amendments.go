@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -26,6 +27,7 @@ type amendOrderIn struct {
 	Customer           nullable[guestIn]       `json:"customer"` // null = nobody
 	DeliveryAddress    *deliveryAddressPatchIn `json:"deliveryAddress"`
 	DiscountMinor      *int64                  `json:"discountMinor" validate:"omitempty,amount"`
+	DeliveryFeeMinor   *int64                  `json:"deliveryFeeMinor" validate:"omitempty,price"`
 	ExpectedTotalMinor *int64                  `json:"expectedTotalMinor" validate:"omitempty,amount"`
 	RequestedFor       nullable[app.Time]      `json:"requestedFor"`
 	Note               nullable[string]        `json:"note" validate:"omitempty,ordernote"`
@@ -33,15 +35,28 @@ type amendOrderIn struct {
 }
 
 type amendedItemIn struct {
-	ID        app.OrderItemID  `json:"id" validate:"omitempty,id"`
-	ProductID *app.ProductID   `json:"productId" validate:"omitempty,id"`
-	Quantity  *int64           `json:"quantity" validate:"omitempty,quantity"`
-	Options   *[]orderOptionIn `json:"options" validate:"omitempty,orderoptions"`
-	Note      nullable[string] `json:"note" validate:"omitempty,itemnote"`
+	ID             app.OrderItemID  `json:"id" validate:"omitempty,id"`
+	ProductID      *app.ProductID   `json:"productId" validate:"omitempty,id"`
+	Name           *string          `json:"name" validate:"omitempty,notblank,name"`
+	Quantity       *int64           `json:"quantity" validate:"omitempty,quantity"`
+	UnitPriceMinor *int64           `json:"unitPriceMinor" validate:"omitempty,price"`
+	TaxRatePPM     *int64           `json:"taxRatePpm" validate:"omitempty,taxrate"`
+	Options        *[]orderOptionIn `json:"options" validate:"omitempty,orderoptions"`
+	Note           nullable[string] `json:"note" validate:"omitempty,itemnote"`
+}
+
+func (in amendedItemIn) lineIn() lineIn {
+	return lineIn{
+		product: in.ProductID != nil, name: in.Name != nil, options: in.Options != nil,
+		price: in.UnitPriceMinor != nil, rate: in.TaxRatePPM != nil,
+	}
 }
 
 func (in amendedItemIn) item() app.AmendedItem {
-	item := app.AmendedItem{ID: in.ID, ProductID: in.ProductID, Quantity: in.Quantity, Note: orEmpty(in.Note)}
+	item := app.AmendedItem{
+		ID: in.ID, ProductID: in.ProductID, Name: in.Name, Quantity: in.Quantity, UnitPriceMinor: in.UnitPriceMinor,
+		TaxRatePPM: in.TaxRatePPM, Note: orEmpty(in.Note),
+	}
 	if in.Options != nil {
 		options := chosenOptions(*in.Options)
 		item.Options = &options
@@ -82,10 +97,12 @@ func (in deliveryAddressPatchIn) apply(a *app.DeliveryAddress) {
 // check requires the version for members whose change depends on what the caller has seen.
 func (in amendOrderIn) check() []app.Detail {
 	var faults []app.Detail
-	seen := in.Items != nil || in.Customer != nil || in.CustomerID != nil || in.DiscountMinor != nil
+	seen := in.Items != nil || in.Customer != nil || in.CustomerID != nil || in.DiscountMinor != nil ||
+		in.DeliveryFeeMinor != nil
 	if seen && in.IfMatch == "" {
 		faults = append(faults, app.Detail{
-			Path: "If-Match", Message: "is required with items, customer, customerId and discountMinor",
+			Path:    "If-Match",
+			Message: "is required with items, customer, customerId, discountMinor and deliveryFeeMinor",
 		})
 	}
 	if in.CustomerID != nil && in.Customer != nil {
@@ -109,11 +126,10 @@ func checkAmendedItems(items []amendedItemIn) (faults []app.Detail) {
 				faults = append(faults, app.Detail{Path: place + ".id", Message: "is a duplicate"})
 			}
 			ids[item.ID] = true
+			faults = append(faults, item.lineIn().besideName(place+".")...)
 			continue
 		}
-		if item.ProductID == nil {
-			faults = append(faults, app.Detail{Path: place + ".productId", Message: "is required for a new item"})
-		}
+		faults = append(faults, item.lineIn().check(place+".")...)
 		if item.Quantity == nil {
 			faults = append(faults, app.Detail{Path: place + ".quantity", Message: "is required for a new item"})
 		}
@@ -121,11 +137,19 @@ func checkAmendedItems(items []amendedItemIn) (faults []app.Detail) {
 	return faults
 }
 
+func (in amendOrderIn) demands() []app.Permission {
+	priced := func(i amendedItemIn) bool { return i.Name != nil || i.UnitPriceMinor != nil || i.TaxRatePPM != nil }
+	if in.DeliveryFeeMinor != nil || in.Items != nil && slices.ContainsFunc(*in.Items, priced) {
+		return []app.Permission{app.PriceOrders}
+	}
+	return nil
+}
+
 func (in amendOrderIn) amendment(c *call) app.OrderAmendment {
 	change := app.OrderAmendment{
 		Version: in.IfMatch.version(), TableLabel: orEmpty(in.TableLabel), Note: orEmpty(in.Note),
-		RequestedFor: in.RequestedFor, DiscountMinor: in.DiscountMinor, ExpectedTotalMinor: in.ExpectedTotalMinor,
-		DryRun: in.DryRun, By: c.actor(), Caller: c.principal,
+		RequestedFor: in.RequestedFor, DiscountMinor: in.DiscountMinor, DeliveryFeeMinor: in.DeliveryFeeMinor,
+		ExpectedTotalMinor: in.ExpectedTotalMinor, DryRun: in.DryRun, By: c.actor(), Caller: c.principal,
 	}
 	if in.Items != nil {
 		for _, item := range *in.Items {

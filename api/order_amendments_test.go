@@ -125,13 +125,29 @@ func TestAmendOrderRefusals(t *testing.T) {
 		"customer without a version": {
 			object{"customer": object{"name": "Bob"}}, 0, app.CodeValidationFailed, "If-Match",
 		},
-		"no items":       {items(), 1, app.CodeValidationFailed, "items"},
-		"an id twice":    {items(one, one), 1, app.CodeValidationFailed, "items[1].id"},
-		"no product":     {items(object{"quantity": 1}), 1, app.CodeValidationFailed, "items[0].productId"},
-		"no quantity":    {items(object{"productId": dish.ID}), 1, app.CodeValidationFailed, "items[0].quantity"},
-		"unknown member": {object{"status": "READY"}, 1, app.CodeValidationFailed, "status"},
-		"price": {items(altered(one, object{"unitPriceMinor": 1})), 1, app.CodeValidationFailed,
-			"items[0].unitPriceMinor"},
+		"no items":        {items(), 1, app.CodeValidationFailed, "items"},
+		"an id twice":     {items(one, one), 1, app.CodeValidationFailed, "items[1].id"},
+		"no product":      {items(object{"quantity": 1}), 1, app.CodeValidationFailed, "items[0].productId"},
+		"no quantity":     {items(object{"productId": dish.ID}), 1, app.CodeValidationFailed, "items[0].quantity"},
+		"unknown member":  {object{"status": "READY"}, 1, app.CodeValidationFailed, "status"},
+		"price":           {items(altered(one, object{"unitPriceMinor": 1})), 1, app.CodeInsufficientRole, ""},
+		"fee":             {object{"deliveryFeeMinor": 1}, 1, app.CodeInsufficientRole, ""},
+		"fee, no version": {object{"deliveryFeeMinor": 1}, 0, app.CodeValidationFailed, "If-Match"},
+		"line without a product": {
+			items(one, object{"name": "Fee", "quantity": 1, "unitPriceMinor": 1}), 1, app.CodeInsufficientRole, "",
+		},
+		"line without a price": {
+			items(object{"name": "Fee", "quantity": 1}), 1, app.CodeValidationFailed, "items[0].unitPriceMinor",
+		},
+		"name beside a product": {
+			items(altered(one, object{"productId": dish.ID, "name": "Fee"})), 1, app.CodeValidationFailed,
+			"items[0].productId",
+		},
+		"options beside a name": {
+			items(altered(one, object{"name": "Fee", "options": []any{}})), 1, app.CodeValidationFailed,
+			"items[0].options",
+		},
+		"channel":             {object{"channel": "Uber Eats"}, 1, app.CodeValidationFailed, "channel"},
 		"stale version first": {items(object{"id": "itm_none"}), 7, app.CodeVersionMismatch, ""},
 		"unknown id before role": {
 			altered(items(object{"id": "itm_none"}), object{"discountMinor": 1}), 1, app.CodeValidationFailed,

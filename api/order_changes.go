@@ -34,11 +34,11 @@ func (in changeOrderStatusIn) check() []app.Detail {
 	return nil
 }
 
-func (in changeOrderStatusIn) demands() app.Permission {
+func (in changeOrderStatusIn) demands() []app.Permission {
 	if in.Status == app.OrderCancelled {
-		return app.CancelOrders
+		return []app.Permission{app.CancelOrders}
 	}
-	return ""
+	return nil
 }
 
 func (s *Server) changeOrderStatus(ctx context.Context, c *call, in changeOrderStatusIn) (orderOut, error) {

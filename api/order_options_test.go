@@ -53,7 +53,7 @@ func TestOrderWithOptions(t *testing.T) {
 	body := altered(w.ordering(altered(chosen(dish, 3, olives.ID, 2, large.ID, 0), object{"note": "Well <done>"})),
 		object{"discountMinor": 100})
 	want := []app.QuotedItem{{
-		ProductID: dish.ID, ProductName: "Lasagne", Quantity: 3, UnitPriceMinor: 1750, TotalMinor: 5250,
+		ProductID: new(dish.ID), ProductName: "Lasagne", Quantity: 3, UnitPriceMinor: 1750, TotalMinor: 5250,
 		TaxRatePPM: 70_000, Options: []app.OrderOption{
 			{GroupID: dish.OptionGroups[0].ID, GroupName: "Size", OptionID: large.ID, Name: "Groß", Quantity: 1,
 				PriceMinor: 200},

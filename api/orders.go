@@ -2,6 +2,8 @@ package api
 
 import (
 	"context"
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -24,12 +26,14 @@ type placeOrderIn struct {
 	Items              []orderItemIn        `json:"items" validate:"required,orderitems"`
 	FulfillmentType    app.FulfillmentType  `json:"fulfillmentType" validate:"required,enum"`
 	Source             app.OrderSource      `json:"source" validate:"omitempty,enum"`
+	Channel            *string              `json:"channel" validate:"omitempty,notblank,channel"`
 	CustomerID         app.CustomerID       `json:"customerId" validate:"omitempty,id"`
 	Customer           *guestIn             `json:"customer"`
 	DeliveryAddress    *app.DeliveryAddress `json:"deliveryAddress"`
 	StoreViewID        app.StoreViewID      `json:"storeViewId" validate:"omitempty,id"`
 	DiscountMinor      int64                `json:"discountMinor" validate:"amount"`
 	LoyaltyPoints      *int64               `json:"loyaltyPoints" validate:"omitempty,loyaltypoints"`
+	DeliveryFeeMinor   *int64               `json:"deliveryFeeMinor" validate:"omitempty,price"`
 	ExpectedTotalMinor *int64               `json:"expectedTotalMinor" validate:"omitempty,amount"`
 	RequestedFor       *app.Time            `json:"requestedFor"`
 	Note               string               `json:"note" validate:"ordernote"`
@@ -39,10 +43,13 @@ type placeOrderIn struct {
 }
 
 type orderItemIn struct {
-	ProductID app.ProductID   `json:"productId" validate:"required,id"`
-	Quantity  int64           `json:"quantity" validate:"required,quantity"`
-	Options   []orderOptionIn `json:"options" validate:"orderoptions"`
-	Note      string          `json:"note" validate:"itemnote"`
+	ProductID      app.ProductID   `json:"productId" validate:"omitempty,id"`
+	Name           *string         `json:"name" validate:"omitempty,notblank,name"`
+	Quantity       int64           `json:"quantity" validate:"required,quantity"`
+	UnitPriceMinor *int64          `json:"unitPriceMinor" validate:"omitempty,price"`
+	TaxRatePPM     *int64          `json:"taxRatePpm" validate:"omitempty,taxrate"`
+	Options        []orderOptionIn `json:"options" validate:"orderoptions"`
+	Note           string          `json:"note" validate:"itemnote"`
 }
 
 type orderOptionIn struct {
@@ -51,9 +58,12 @@ type orderOptionIn struct {
 }
 
 func (in orderItemIn) item() app.NewOrderItem {
-	return app.NewOrderItem{
-		ProductID: in.ProductID, Quantity: in.Quantity, Options: chosenOptions(in.Options), Note: in.Note,
+	item := app.NewOrderItem{
+		ProductID: in.ProductID, Quantity: in.Quantity, UnitPriceMinor: in.UnitPriceMinor, TaxRatePPM: in.TaxRatePPM,
+		Options: chosenOptions(in.Options), Note: in.Note,
 	}
+	patch(&item.Name, in.Name)
+	return item
 }
 
 func chosenOptions(in []orderOptionIn) (chosen []app.NewOrderOption) {
@@ -77,8 +87,11 @@ func (in guestIn) guest() app.OrderCustomer {
 
 func (in placeOrderIn) check() []app.Detail {
 	var faults []app.Detail
+	for i, item := range in.Items {
+		faults = append(faults, item.lineIn().check(fmt.Sprintf("items[%d].", i))...)
+	}
 	if in.CustomerID != "" || in.Customer != nil || in.FulfillmentType == app.FulfillmentDelivery {
-		faults = checkGuest(in.CustomerID, in.Customer)
+		faults = append(faults, checkGuest(in.CustomerID, in.Customer)...)
 	}
 	switch in.FulfillmentType {
 	case app.FulfillmentDelivery:
@@ -99,18 +112,23 @@ func (in placeOrderIn) check() []app.Detail {
 	return faults
 }
 
-func (in placeOrderIn) demands() app.Permission {
-	if in.DiscountMinor > 0 {
-		return app.DiscountOrders
+func (in placeOrderIn) demands() (all []app.Permission) {
+	priced := func(i orderItemIn) bool { return i.Name != nil || i.UnitPriceMinor != nil || i.TaxRatePPM != nil }
+	if in.DeliveryFeeMinor != nil || slices.ContainsFunc(in.Items, priced) {
+		all = append(all, app.PriceOrders)
 	}
-	return ""
+	if in.DiscountMinor > 0 {
+		all = append(all, app.DiscountOrders)
+	}
+	return all
 }
 
 // order returns the order that a request asks for, with the defaults of the caller.
 func (in placeOrderIn) order(c *call) app.NewOrder {
 	wanted := app.NewOrder{
-		FulfillmentType: in.FulfillmentType, Source: in.Source, CustomerID: in.CustomerID,
+		FulfillmentType: in.FulfillmentType, Source: in.Source, Channel: in.Channel, CustomerID: in.CustomerID,
 		DeliveryAddress: in.DeliveryAddress, StoreViewID: in.StoreViewID, DiscountMinor: in.DiscountMinor,
+		DeliveryFeeMinor:   in.DeliveryFeeMinor,
 		ExpectedTotalMinor: in.ExpectedTotalMinor, Note: in.Note, TableLabel: in.TableLabel,
 		RequestedFor: in.RequestedFor, ExternalID: in.ExternalID, Metadata: in.Metadata, By: c.actor(),
 	}

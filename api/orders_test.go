@@ -33,7 +33,7 @@ func TestPlaceAndShowAnOrder(t *testing.T) {
 				ID: placed.Customer.ID, Name: "Ada", Email: "ada@example.com", Phone: "+4915112345678",
 			},
 			Items: []app.OrderItem{{ID: placed.Items[0].ID, QuotedItem: app.QuotedItem{
-				ProductID: w.stores["own"].product.ID, ProductName: w.stores["own"].product.Name, SKU: "P1",
+				ProductID: new(w.stores["own"].product.ID), ProductName: w.stores["own"].product.Name, SKU: "P1",
 				Quantity:       2,
 				UnitPriceMinor: 950, TotalMinor: 1900, TaxRatePPM: 70_000, Options: []app.OrderOption{},
 			}}},

@@ -75,13 +75,13 @@ type SalesBucket struct {
 	Sales
 }
 
-// ProductSales is the sales of one product in one currency.
+// ProductSales is the sales of one product, or of all ad hoc lines, in one currency.
 type ProductSales struct {
-	ProductID   ProductID `json:"productId"`
-	ProductName string    `json:"productName"` // the current name in the store's default view
-	Currency    Currency  `json:"currency"`
-	Quantity    int64     `json:"quantity"`
-	NetMinor    int64     `json:"netMinor"` // after discounts
+	ProductID   *ProductID `json:"productId"`   // null = ad hoc lines
+	ProductName string     `json:"productName"` // the current name in the store's default view; empty for ad hoc lines
+	Currency    Currency   `json:"currency"`
+	Quantity    int64      `json:"quantity"`
+	NetMinor    int64      `json:"netMinor"` // after discounts
 }
 
 // OptionSales is the sales of one option of a product in one currency.

@@ -1,6 +1,7 @@
 package app
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 )
@@ -17,6 +18,7 @@ type OrderAmendment struct {
 	CustomerID         CustomerID     // a known customer; "" = Guest
 	Guest              *OrderCustomer // nil and no CustomerID = the customer stays; its zero value = nobody
 	DiscountMinor      *int64
+	DeliveryFeeMinor   *int64
 	ExpectedTotalMinor *int64
 	DryRun             bool // nothing is written
 	By                 Actor
@@ -24,34 +26,76 @@ type OrderAmendment struct {
 }
 
 // AmendedItem is a line of an order after a change. A nil member of a known item stays as it is; a new item has a
-// product and a quantity.
+// quantity and a product, or a name and a price.
 type AmendedItem struct {
-	ID        OrderItemID // "" = a new item
-	ProductID *ProductID
-	Quantity  *int64
-	Options   *[]NewOrderOption
-	Note      *string
+	ID             OrderItemID // "" = a new item
+	ProductID      *ProductID
+	Name           *string // makes an ad hoc line
+	Quantity       *int64
+	UnitPriceMinor *int64
+	TaxRatePPM     *int64 // of an ad hoc line
+	Options        *[]NewOrderOption
+	Note           *string
 }
 
-// Of returns the line that the change makes of a known item, or of the zero value for a new one.
-func (a AmendedItem) Of(known QuotedItem) NewOrderItem {
-	item := NewOrderItem{ProductID: known.ProductID, Quantity: known.Quantity, Note: known.Note}
-	for _, option := range known.Options {
-		item.Options = append(item.Options, NewOrderOption{OptionID: option.OptionID, Quantity: option.Quantity})
+// IsAdHoc reports whether the change makes an ad hoc line of a known item, or of the zero value for a new one.
+func (a AmendedItem) IsAdHoc(known QuotedItem) bool {
+	return a.ProductID == nil && (a.Name != nil || known.ProductID == nil)
+}
+
+// Check returns the fault of a change of a known item that an ad hoc line, or a line of a product, cannot have.
+func (a AmendedItem) Check(known QuotedItem) (Detail, bool) {
+	switch adHoc := a.IsAdHoc(known); {
+	case adHoc && a.Options != nil && len(*a.Options) > 0:
+		return Detail{Path: "options", Message: "is not allowed for a line without a product"}, false
+	case adHoc && known.ProductID != nil && a.UnitPriceMinor == nil:
+		return Detail{Path: "unitPriceMinor", Message: "is required for a line without a product"}, false
+	case !adHoc && a.TaxRatePPM != nil:
+		return Detail{Path: "taxRatePpm", Message: "is only allowed for a line without a product"}, false
 	}
-	if a.ProductID != nil {
-		item.ProductID = *a.ProductID
+	return Detail{}, true
+}
+
+// Of returns the line that the change makes of a known item, or of the zero value for a new one. An ad hoc line keeps
+// its price and its tax rate. The price of a line of a product is nil unless the change names it.
+func (a AmendedItem) Of(known QuotedItem) NewOrderItem {
+	item := NewOrderItem{Quantity: known.Quantity, Note: known.Note, UnitPriceMinor: a.UnitPriceMinor}
+	if a.IsAdHoc(known) {
+		a.adHoc(known, &item)
+	} else {
+		a.product(known, &item)
 	}
 	if a.Quantity != nil {
 		item.Quantity = *a.Quantity
-	}
-	if a.Options != nil {
-		item.Options = *a.Options
 	}
 	if a.Note != nil {
 		item.Note = *a.Note
 	}
 	return item
+}
+
+func (a AmendedItem) adHoc(known QuotedItem, item *NewOrderItem) {
+	item.TaxRatePPM = a.TaxRatePPM
+	if known.ProductID == nil {
+		item.Name = known.ProductName
+		item.UnitPriceMinor = cmp.Or(a.UnitPriceMinor, &known.UnitPriceMinor)
+		if a.ID != "" {
+			item.TaxRatePPM = cmp.Or(a.TaxRatePPM, &known.TaxRatePPM)
+		}
+	}
+	if a.Name != nil {
+		item.Name = *a.Name
+	}
+}
+
+func (a AmendedItem) product(known QuotedItem, item *NewOrderItem) {
+	for _, option := range known.Options {
+		item.Options = append(item.Options, NewOrderOption{OptionID: option.OptionID, Quantity: option.Quantity})
+	}
+	if a.Options != nil {
+		item.Options = *a.Options
+	}
+	item.ProductID = *cmp.Or(a.ProductID, known.ProductID)
 }
 
 // Remains reports whether the item is what the known one was, apart from quantity and note: the same product with the
@@ -64,7 +108,11 @@ func (i NewOrderItem) Remains(known QuotedItem) bool {
 	for _, option := range i.Options {
 		after[option.OptionID] = option.Quantity
 	}
-	return i.ProductID == known.ProductID && len(after) == len(i.Options) && maps.Equal(before, after)
+	var product ProductID
+	if known.ProductID != nil {
+		product = *known.ProductID
+	}
+	return i.ProductID == product && len(after) == len(i.Options) && maps.Equal(before, after)
 }
 
 // CheckAmendable returns INVALID_TRANSITION unless the order can be changed: from RECEIVED to READY.

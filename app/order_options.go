@@ -25,12 +25,9 @@ type NewOrderOption struct {
 // option is not available, selected twice or selected too often, or if a group's bounds are not met, and PRICE_NOT_SET
 // if an option has no price in the view's currency.
 func (p Product) ChooseOptions(wanted []NewOrderOption, view StoreView, path string) ([]OrderOption, error) {
-	at := map[OptionID]int{} // index in wanted
-	for i, w := range wanted {
-		if _, twice := at[w.OptionID]; twice {
-			return nil, optionRefused(CodeOptionInvalid, path, i, "optionId", "is selected twice; set quantity instead")
-		}
-		at[w.OptionID] = i
+	at, err := placesOf(wanted, path)
+	if err != nil {
+		return nil, err
 	}
 	chosen := make([]OrderOption, 0, len(wanted))
 	for _, group := range p.OptionGroups {
@@ -46,7 +43,8 @@ func (p Product) ChooseOptions(wanted []NewOrderOption, view StoreView, path str
 			case !option.IsAvailable:
 				return nil, optionRefused(CodeOptionInvalid, path, i, "optionId", "is not available")
 			case !priced:
-				return nil, optionRefused(CodePriceNotSet, path, i, "optionId", "has no price in "+string(view.Currency))
+				return nil, optionRefused(CodePriceNotSet, path, i, "optionId",
+					"has no price in "+string(view.Currency))
 			case quantity > option.MaxQuantity:
 				return nil, optionRefused(CodeOptionInvalid, path, i, "quantity",
 					fmt.Sprintf("must be at most %d", option.MaxQuantity))
@@ -63,12 +61,56 @@ func (p Product) ChooseOptions(wanted []NewOrderOption, view StoreView, path str
 			return nil, group.outOfBounds(path+".options", selections)
 		}
 	}
-	for i, w := range wanted {
-		if _, unknown := at[w.OptionID]; unknown {
-			return nil, optionRefused(CodeOptionInvalid, path, i, "optionId", "is not an option of the product")
+	return chosen, noneLeft(wanted, at, path)
+}
+
+// NameOptions is [Product.ChooseOptions] for a line with a price of its own: neither the bounds of groups nor the
+// availability and the price of options count. It returns OPTION_INVALID if the product does not have an option, or if
+// an option is selected twice.
+func (p Product) NameOptions(wanted []NewOrderOption, view StoreView, path string) ([]OrderOption, error) {
+	at, err := placesOf(wanted, path)
+	if err != nil {
+		return nil, err
+	}
+	named := make([]OrderOption, 0, len(wanted))
+	for _, group := range p.OptionGroups {
+		for _, option := range group.Options {
+			i, ok := at[option.ID]
+			if !ok {
+				continue
+			}
+			delete(at, option.ID)
+			price, _ := option.Price(view.Currency, p.Currency)
+			named = append(named, OrderOption{
+				GroupID: group.ID, GroupName: optionName(group.Name, group.Translations, view.Locale),
+				OptionID: option.ID, Name: optionName(option.Name, option.Translations, view.Locale),
+				Quantity: wanted[i].Quantity, PriceMinor: price,
+			})
 		}
 	}
-	return chosen, nil
+	return named, noneLeft(wanted, at, path)
+}
+
+// placesOf returns the indexes of options. It returns OPTION_INVALID if an option is selected twice.
+func placesOf(wanted []NewOrderOption, path string) (map[OptionID]int, error) {
+	at := map[OptionID]int{}
+	for i, w := range wanted {
+		if _, twice := at[w.OptionID]; twice {
+			return nil, optionRefused(CodeOptionInvalid, path, i, "optionId", "is selected twice; set quantity instead")
+		}
+		at[w.OptionID] = i
+	}
+	return at, nil
+}
+
+// noneLeft returns OPTION_INVALID if an option was not found in the product.
+func noneLeft(wanted []NewOrderOption, left map[OptionID]int, path string) error {
+	for i, w := range wanted {
+		if _, unknown := left[w.OptionID]; unknown {
+			return optionRefused(CodeOptionInvalid, path, i, "optionId", "is not an option of the product")
+		}
+	}
+	return nil
 }
 
 func (g OptionGroup) outOfBounds(path string, selections int64) error {
@@ -92,13 +134,23 @@ func OptionsPrice(chosen []OrderOption) int64 {
 }
 
 // OptionNets returns the net amounts of the options of a line: their prices in all units, less their shares of the
-// line's discount. The rest of the line has a share, too.
+// line's discount. The rest of the line has a share, too. If the prices exceed that of the line, which then has a price
+// of its own, the options share the line in proportion to their prices.
 func OptionNets(chosen []OrderOption, quantity int64, line LineTotal) []int64 {
 	nets := make([]int64, len(chosen), len(chosen)+1)
-	rest := line.TotalMinor
 	for i, o := range chosen {
-		nets[i] = o.PriceMinor * o.Quantity * quantity
-		rest -= nets[i]
+		nets[i] = o.PriceMinor * o.Quantity
+	}
+	if OptionsPrice(chosen) > line.TotalMinor/quantity {
+		copy(nets, spread(line.TotalMinor, nets))
+	} else {
+		for i := range nets {
+			nets[i] *= quantity
+		}
+	}
+	rest := line.TotalMinor
+	for _, net := range nets {
+		rest -= net
 	}
 	for i, share := range spread(line.DiscountMinor, append(nets, rest))[:len(chosen)] {
 		nets[i] -= share

@@ -24,7 +24,7 @@ const (
 	FulfillmentDineIn   FulfillmentType = "DINE_IN"
 )
 
-// OrderSource is the channel through which an order was placed.
+// OrderSource is the kind of system with which an order was placed.
 type OrderSource string
 
 const (
@@ -45,6 +45,7 @@ type Order struct {
 	PreviousStatus     *OrderStatus     `json:"previousStatus"` // null on creation
 	FulfillmentType    FulfillmentType  `json:"fulfillmentType"`
 	Source             OrderSource      `json:"source"`
+	Channel            *string          `json:"channel"` // sales channel in words; null = the store's own
 	Customer           OrderCustomer    `json:"customer"`
 	Items              []OrderItem      `json:"items"`
 	SubtotalMinor      int64            `json:"subtotalMinor"`
@@ -119,7 +120,7 @@ func (i OrderItem) Same(other OrderItem) bool {
 
 // QuotedItem is one line of an order that is not placed.
 type QuotedItem struct {
-	ProductID      ProductID     `json:"productId"`
+	ProductID      *ProductID    `json:"productId"` // null = an ad hoc line
 	ProductName    string        `json:"productName"`
 	SKU            string        `json:"sku,omitempty"`
 	Quantity       int64         `json:"quantity"`
@@ -141,17 +142,20 @@ type DeliveryAddress struct {
 	Notes      string `json:"notes,omitempty" validate:"addressnotes"`
 }
 
-// NewOrder is the input for placing an order. It contains no prices: they come from the products.
+// NewOrder is the input for placing an order. Its prices come from the products, unless the caller may set them
+// ([PriceOrders]).
 type NewOrder struct {
 	Items              []NewOrderItem
 	FulfillmentType    FulfillmentType
 	Source             OrderSource
+	Channel            *string       // nil = the store's own
 	CustomerID         CustomerID    // a known customer; "" = Guest
 	Guest              OrderCustomer // its zero value = nobody
 	DeliveryAddress    *DeliveryAddress
 	StoreViewID        StoreViewID // "" = the caller's view
 	DiscountMinor      int64
 	LoyaltyPoints      int64  // to redeem; only with CustomerID
+	DeliveryFeeMinor   *int64 // nil = as in the settings
 	ExpectedTotalMinor *int64 // if set, an order with another total is refused
 	Note               string
 	TableLabel         string // only for DINE_IN
@@ -161,13 +165,19 @@ type NewOrder struct {
 	By                 Actor
 }
 
-// NewOrderItem is one line of a NewOrder.
+// NewOrderItem is one line of a NewOrder: of a product, or an ad hoc line with a name and a price.
 type NewOrderItem struct {
-	ProductID ProductID
-	Quantity  int64
-	Options   []NewOrderOption
-	Note      string
+	ProductID      ProductID // "" = an ad hoc line
+	Name           string    // of an ad hoc line
+	Quantity       int64
+	UnitPriceMinor *int64 // with options; nil = as on the menu, not for an ad hoc line
+	TaxRatePPM     *int64 // of an ad hoc line; nil = the store's default
+	Options        []NewOrderOption
+	Note           string
 }
+
+// IsAdHoc reports whether the line has no product.
+func (i NewOrderItem) IsAdHoc() bool { return i.ProductID == "" }
 
 // OrderQuote is the price of an order at the current prices.
 type OrderQuote struct {

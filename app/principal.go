@@ -55,6 +55,7 @@ type Scope string
 const (
 	ScopeReadOrders        Scope = "read:orders"
 	ScopeWriteOrders       Scope = "write:orders"
+	ScopePriceOrders       Scope = "orders:price"
 	ScopeReadProducts      Scope = "read:products"
 	ScopeWriteProducts     Scope = "write:products"
 	ScopeReadCustomers     Scope = "read:customers"
@@ -66,14 +67,18 @@ const (
 
 // Scopes lists all scopes.
 var Scopes = [...]Scope{
-	ScopeReadOrders, ScopeWriteOrders, ScopeReadProducts, ScopeWriteProducts, ScopeReadCustomers,
+	ScopeReadOrders, ScopeWriteOrders, ScopePriceOrders, ScopeReadProducts, ScopeWriteProducts, ScopeReadCustomers,
 	ScopeReadAnalytics, ScopeReadReservations, ScopeWriteReservations, ScopeManageWebhooks,
 }
 
-// Implies reports whether a key with scope s also has scope other: write:x implies read:x.
+// Implies reports whether a key with scope s also has scope other: write:x implies read:x, and orders:price implies
+// write:orders.
 func (s Scope) Implies(other Scope) bool {
 	if s == other {
 		return true
+	}
+	if s == ScopePriceOrders {
+		return ScopeWriteOrders.Implies(other)
 	}
 	const write, read = "write:", "read:"
 	return len(s) > len(write) && s[:len(write)] == write && other == read+s[len(write):]
@@ -102,6 +107,7 @@ const (
 	ViewReservations   Permission = "View reservations"
 	WriteReservations  Permission = "Create/update reservations"
 	DiscountOrders     Permission = "Discount orders"
+	PriceOrders        Permission = "Set prices of orders"         // of lines, and the delivery fee
 	ViewOwnTenantLogin Permission = "View one's own tenant login"  // GET /auth/me
 	EndCustomerLogin   Permission = "End one's own customer login" // POST /customer-auth/logout
 	EndOwnTenantLogin  Permission = "End one's own tenant login"   // POST /auth/logout
@@ -155,6 +161,7 @@ var Permissions = map[Permission]Grant{
 	ViewReservations:   {Role: RoleStaff, Scope: ScopeReadReservations},
 	WriteReservations:  {Role: RoleStaff, Scope: ScopeWriteReservations},
 	DiscountOrders:     {Role: RoleManager, Scope: ScopeWriteOrders},
+	PriceOrders:        {Scope: ScopePriceOrders},
 	WatchOrders:        {Role: RoleStaff, Scope: ScopeReadOrders},
 	ListPayments:       {Role: RoleStaff, Scope: ScopeReadOrders},
 	SumPayments:        {Role: RoleManager, Scope: ScopeReadOrders},
@@ -221,6 +228,8 @@ func (p Principal) Can(permission Permission) error {
 			return Errorf(CodeInsufficientRole,
 				"the role STAFF does not allow this operation; an ADMIN can grant it with %s in the setting staffMay",
 				grant.Staff)
+		case grant.Role == "" && grant.Scope != "":
+			return Errorf(CodeInsufficientRole, "only an API key with the scope %s can do this", grant.Scope)
 		}
 		return Errorf(CodeInsufficientRole, "the role %s does not allow this operation", p.Role)
 	case RealmAPIKey:

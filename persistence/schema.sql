@@ -638,6 +638,7 @@ CREATE TABLE order_items (
     note text NOT NULL DEFAULT ''::text,
     quantity bigint NOT NULL,
     unit_price_minor bigint NOT NULL,
+    is_priced boolean NOT NULL DEFAULT false,
     total_minor bigint NOT NULL,
     discount_minor bigint NOT NULL,
     tax_rate_ppm bigint NOT NULL,
@@ -650,6 +651,7 @@ CREATE TABLE order_items (
     CONSTRAINT order_items_check CHECK ((total_minor = (unit_price_minor * quantity))),
     CONSTRAINT order_items_check1 CHECK (((discount_minor >= 0) AND (discount_minor <= total_minor))),
     CONSTRAINT order_items_check2 CHECK (((stock_taken >= 0) AND (stock_taken <= quantity))),
+    CONSTRAINT order_items_check3 CHECK (((product_id <> ''::text) OR is_priced)),
     CONSTRAINT order_items_quantity_check CHECK (((quantity >= 1) AND (quantity <= 999)))
 );
 ALTER TABLE order_items ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
@@ -686,6 +688,7 @@ CREATE TABLE orders (
     cancellation_reason text NOT NULL DEFAULT ''::text,
     fulfillment_type text NOT NULL,
     source text NOT NULL,
+    channel text,
     customer_id text,
     customer_name text NOT NULL,
     customer_email text NOT NULL,
@@ -727,6 +730,7 @@ CREATE TABLE orders (
     CONSTRAINT orders_store_id_number_key UNIQUE (store_id, number),
     CONSTRAINT orders_customer_id_fkey FOREIGN KEY (customer_id) REFERENCES customers(id),
     CONSTRAINT orders_store_id_fkey FOREIGN KEY (store_id) REFERENCES stores(id),
+    CONSTRAINT orders_channel_check CHECK ((channel <> ''::text)),
     CONSTRAINT orders_check CHECK (((discount_minor >= 0) AND (discount_minor <= subtotal_minor))),
     CONSTRAINT orders_check1 CHECK (((refunded_minor >= 0) AND (refunded_minor <= paid_minor))),
     CONSTRAINT orders_check2 CHECK (((compensated_minor >= 0) AND (compensated_minor <= refunded_minor))),
@@ -834,6 +838,7 @@ CREATE TABLE payments (
     tip_minor bigint NOT NULL DEFAULT 0,
     currency text NOT NULL,
     payment_method text NOT NULL,
+    channel text,
     card_last4 text NOT NULL,
     error_code text NOT NULL,
     refunded_minor bigint NOT NULL DEFAULT 0,
@@ -861,7 +866,7 @@ END))),
     CONSTRAINT payments_provider_check CHECK ((provider = upper(provider))),
     CONSTRAINT payments_status_check CHECK ((status = ANY (ARRAY['SUCCEEDED'::text, 'FAILED'::text])))
 );
-CREATE INDEX payments_by_day ON payments (store_id, business_date) INCLUDE (provider, payment_method, currency,
+CREATE INDEX payments_by_day ON payments (store_id, business_date) INCLUDE (provider, payment_method, channel, currency,
         amount_minor, tip_minor) WHERE (status = 'SUCCEEDED'::text);
 CREATE INDEX payments_by_provider ON payments (store_id, provider, created_at, id);
 CREATE INDEX payments_by_status ON payments (store_id, status, created_at, id);
@@ -1330,8 +1335,7 @@ ALTER TABLE undispatched ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON undispatched TO comanda_system USING (true);
 CREATE POLICY one_store ON undispatched TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
         true)));
-GRANT DELETE, INSERT, SELECT, TRUNCATE, UPDATE ON undispatched TO comanda_system;
-GRANT DELETE, INSERT, SELECT, UPDATE ON undispatched TO comanda_app;
+GRANT DELETE, INSERT, SELECT, UPDATE ON undispatched TO comanda_app, comanda_system;
 
 CREATE TABLE used_id_tokens (
     website_id text NOT NULL,
@@ -1424,21 +1428,6 @@ CREATE VIEW plan_queues WITH (security_invoker=true) AS
    FROM (stores s
      JOIN websites w ON ((w.id = s.website_id)));
 GRANT SELECT ON plan_queues TO comanda_system;
-
-CREATE FUNCTION clear_undispatched()
- RETURNS boolean
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-    LOCK TABLE undispatched IN ACCESS EXCLUSIVE MODE NOWAIT;
-    IF EXISTS (SELECT FROM undispatched) THEN
-        RETURN false;
-    END IF;
-    TRUNCATE undispatched;
-    RETURN true;
-EXCEPTION WHEN lock_not_available THEN
-    RETURN false;
-END $function$;
 
 CREATE FUNCTION count_amended()
  RETURNS trigger

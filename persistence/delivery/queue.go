@@ -38,7 +38,6 @@ type Queue struct {
 	jobTurns   [2]turn // of jobs, and of urgent jobs
 	lost       lostPositions
 	dispatches dispatchTurns
-	clearings  clearings
 	filters    *filters
 
 	ended func(status app.DeliveryStatus, n int)
@@ -65,11 +64,10 @@ func New(db *pg.DB, config Config) *Queue {
 	if q.ended == nil {
 		q.ended = func(app.DeliveryStatus, int) {}
 	}
-	q.clearings.after = q.policy.ClearUndispatched
 	q.filters = newFilters()
 	q.lost.of = map[app.JobKind]lostPosition{}
-	q.loader = newGrouper(q.policy.Load, nil, q.outgoing)
-	q.recorder = newGrouper(q.policy.Record, app.MadeAttempt.PassesTurn, q.recordAttempts)
+	q.loader = newGrouper(q.policy.Load, q.outgoing)
+	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
 	q.orders = newOrderNotifier(q.attempts, q.policy.OrderNotices)
 	q.events = newEventNotifier(q.dispatch, q.policy.EventNotices)
 	q.passed = newTurnNotifier(q.attempts, q.policy.TurnNotices)

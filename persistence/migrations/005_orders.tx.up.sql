@@ -20,6 +20,7 @@ CREATE TABLE orders (
     cancellation_reason text NOT NULL DEFAULT '',
     fulfillment_type    text NOT NULL CHECK (fulfillment_type IN ('DELIVERY', 'PICKUP', 'DINE_IN')),
     source              text NOT NULL CHECK (source IN ('WEB', 'MOBILE', 'POS', 'PHONE', 'API')),
+    channel             text CHECK (channel <> ''), -- sales channel; null = the store's own
     customer_id         text REFERENCES customers, -- null = nobody, or a guest without email and phone number
     customer_name       text NOT NULL,
     customer_email      text NOT NULL,
@@ -84,7 +85,7 @@ CREATE INDEX orders_to_refund ON orders (store_id, created_at, id)
     WHERE paid_minor - refunded_minor > CASE status WHEN 'CANCELLED' THEN 0 ELSE total_minor END;
 CALL fence('orders', 'store_id');
 
--- Snapshots of the ordered products.
+-- Snapshots of the ordered products. A line without a product has the product_id ''.
 CREATE TABLE order_items (
     order_id         text NOT NULL REFERENCES orders,
     id               text NOT NULL,
@@ -97,6 +98,7 @@ CREATE TABLE order_items (
     note             text NOT NULL DEFAULT '',
     quantity         bigint NOT NULL CHECK (quantity BETWEEN 1 AND 999),
     unit_price_minor bigint NOT NULL,
+    is_priced        boolean NOT NULL DEFAULT false, -- the caller has set the price
     total_minor      bigint NOT NULL CHECK (total_minor = unit_price_minor * quantity),
     discount_minor   bigint NOT NULL CHECK (discount_minor BETWEEN 0 AND total_minor),
     tax_rate_ppm     bigint NOT NULL,
@@ -104,7 +106,8 @@ CREATE TABLE order_items (
         CHECK (stock_taken BETWEEN 0 AND quantity),
     business_date    date NOT NULL,            -- of the order
     done_at          timestamptz,              -- when the kitchen ticked it
-    PRIMARY KEY (order_id, id)
+    PRIMARY KEY (order_id, id),
+    CHECK (product_id <> '' OR is_priced)
 );
 CALL fence('order_items', 'store_id');
 
@@ -157,6 +160,7 @@ CREATE TABLE payments (
     tip_minor      bigint NOT NULL DEFAULT 0 CHECK (tip_minor BETWEEN 0 AND amount_minor),
     currency       text NOT NULL,
     payment_method text NOT NULL,
+    channel        text, -- of the order
     card_last4     text NOT NULL,
     error_code     text NOT NULL CHECK ((status = 'FAILED') = (error_code <> '')),
     refunded_minor bigint NOT NULL DEFAULT 0, -- without tips
@@ -173,7 +177,7 @@ CREATE INDEX payments_newest ON payments (store_id, created_at, id);
 CREATE INDEX payments_by_status ON payments (store_id, status, created_at, id);
 CREATE INDEX payments_by_provider ON payments (store_id, provider, created_at, id);
 CREATE INDEX payments_by_day ON payments (store_id, business_date)
-    INCLUDE (provider, payment_method, currency, amount_minor, tip_minor) WHERE status = 'SUCCEEDED';
+    INCLUDE (provider, payment_method, channel, currency, amount_minor, tip_minor) WHERE status = 'SUCCEEDED';
 CALL fence('payments', 'store_id');
 
 CREATE TABLE refunds (

@@ -132,6 +132,15 @@ type ProductsCursor struct {
 	ProductID app.ProductID
 }
 
+// ProductsCursorOf returns the position of a row.
+func ProductsCursorOf(p app.ProductSales) ProductsCursor {
+	cursor := ProductsCursor{Currency: p.Currency, NetMinor: p.NetMinor}
+	if p.ProductID != nil {
+		cursor.ProductID = *p.ProductID
+	}
+	return cursor
+}
+
 // String formats the cursor for ParseProductsCursor.
 func (c ProductsCursor) String() string {
 	return fmt.Sprintf("%s %d %s", c.Currency, c.NetMinor, c.ProductID)
@@ -156,13 +165,14 @@ func nameInDefaultView(translations, name string) string {
 	return fmt.Sprintf("coalesce(%[1]s->v.locale->>'name', %[1]s->v.language->>'name', %[2]s)", translations, name)
 }
 
-// productSalesQuery sums sales by product and currency. It omits products whose orders were all
-// cancelled.
+// productSalesQuery sums sales by product and currency, and those of ad hoc lines by currency. It omits products whose
+// orders were all cancelled.
 var productSalesQuery = strings.NewReplacer(
 	"{quantity}", capped("quantity"), "{net}", capped("net_minor"), "{view}", defaultView,
 	"{name}", nameInDefaultView("p.translations", "p.name"),
 ).Replace(`
-	SELECT s.product_id, coalesce({name}, '') AS product_name, s.currency, s.quantity, s.net_minor
+	SELECT nullif(s.product_id, '') AS product_id, coalesce({name}, '') AS product_name, s.currency, s.quantity,
+		s.net_minor
 	FROM (
 		SELECT product_id, currency, {quantity} AS quantity, {net} AS net_minor
 		FROM product_sales WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2

@@ -93,8 +93,8 @@ func TestAnalyticsMatchRows(t *testing.T) {
 	march := period(t, "2026-03-01", "2026-03-31")
 
 	wantSales, wantHours := map[app.Currency]app.Sales{}, map[time.Time]int64{}
-	wantProducts := map[app.ProductSales]bool{}
-	products := map[app.ProductSales]*app.ProductSales{}
+	wantProducts := map[ordering.ProductsCursor]app.ProductSales{}
+	products := map[ordering.ProductsCursor]*app.ProductSales{}
 	var wantCounts app.CustomerCounts
 	returning := map[string]bool{}
 	rows, err := db.System().DB.QueryContext(t.Context(), `
@@ -126,10 +126,10 @@ func TestAnalyticsMatchRows(t *testing.T) {
 		case status == "CANCELLED":
 		default:
 			s.ItemsSold += quantity
-			key := app.ProductSales{ProductID: product, Currency: currency}
+			key := ordering.ProductsCursor{ProductID: product, Currency: currency}
 			if products[key] == nil {
 				products[key] = &app.ProductSales{
-					ProductID: product, ProductName: "Dish " + strings.SplitN(string(product), "_", 3)[2],
+					ProductID: new(product), ProductName: "Dish " + strings.SplitN(string(product), "_", 3)[2],
 					Currency: currency,
 				}
 			}
@@ -157,7 +157,7 @@ func TestAnalyticsMatchRows(t *testing.T) {
 	}
 	must(t, rows.Err())
 	for _, p := range products {
-		wantProducts[*p] = true
+		wantProducts[ordering.ProductsCursorOf(*p)] = *p
 	}
 	wantCounts.ReturningCustomers = int64(len(returning))
 	wantCounts.NewCustomers = int64(count(t, db, `SELECT count(*) FROM customers
@@ -198,23 +198,23 @@ func TestAnalyticsMatchRows(t *testing.T) {
 
 	// Pages of seven contain each product once, in the order of the list.
 	var after ordering.ProductsCursor
-	var last app.ProductSales
-	got := map[app.ProductSales]bool{}
+	var last ordering.ProductsCursor
+	got := map[ordering.ProductsCursor]app.ProductSales{}
 	for {
 		page, err := db.ProductSales(t.Context(), r.Stores[0], march, after, 7)
 		must(t, err)
 		for _, p := range page {
-			if got[p] || last.Currency > p.Currency || last.Currency == p.Currency &&
-				(last.NetMinor < p.NetMinor || last.NetMinor == p.NetMinor && last.ProductID >= p.ProductID) {
-				t.Errorf("got product %+v after %+v, want the next one in the order of the list", p, last)
+			at := ordering.ProductsCursorOf(p)
+			if _, twice := got[at]; twice || last.Currency > at.Currency || last.Currency == at.Currency &&
+				(last.NetMinor < at.NetMinor || last.NetMinor == at.NetMinor && last.ProductID >= at.ProductID) {
+				t.Errorf("got product %+v after %+v, want the next one in the order of the list", at, last)
 			}
-			got[p], last = true, p
+			got[at], last = p, at
 		}
 		if len(page) < 7 {
 			break
 		}
-		after = ordering.ParseProductsCursor(ordering.ProductsCursor{Currency: last.Currency,
-			NetMinor: last.NetMinor, ProductID: last.ProductID}.String())
+		after = ordering.ParseProductsCursor(last.String())
 	}
 	if diff := cmp.Diff(wantProducts, got); diff != "" {
 		t.Errorf("products (-want +got):\n%s", diff)

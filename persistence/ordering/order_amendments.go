@@ -1,6 +1,7 @@
 package ordering
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -128,10 +129,14 @@ func (a *amendment) known(id app.OrderItemID) (itemRow, bool) {
 func (a *amendment) checkItems() error {
 	var faults []app.Detail
 	for i, item := range a.Items {
-		if _, known := a.known(item.ID); item.ID != "" && !known {
-			faults = append(faults, app.Detail{
-				Path: fmt.Sprintf("items[%d].id", i), Message: "is not an item of the order",
-			})
+		if item.ID == "" {
+			continue
+		}
+		place := fmt.Sprintf("items[%d].", i)
+		if old, known := a.known(item.ID); !known {
+			faults = append(faults, app.Detail{Path: place + "id", Message: "is not an item of the order"})
+		} else if fault, ok := item.Check(old.quoted()); !ok {
+			faults = append(faults, app.Detail{Path: place + fault.Path, Message: fault.Message})
 		}
 	}
 	if len(faults) > 0 {
@@ -166,6 +171,10 @@ func (a *amendment) price(ctx context.Context, tx bun.Tx) error {
 		a.row.DiscountMinor = *a.DiscountMinor
 		a.changed = append(a.changed, "discountMinor")
 	}
+	if a.DeliveryFeeMinor != nil && *a.DeliveryFeeMinor != a.row.DeliveryFeeMinor {
+		a.row.DeliveryFeeMinor = *a.DeliveryFeeMinor
+		a.changed = append(a.changed, "deliveryFeeMinor")
+	}
 	if len(a.changed) == 0 {
 		return nil
 	}
@@ -185,8 +194,14 @@ func sameItems(before, after []itemRow) bool {
 func (a *amendment) item(menu orderedMenu, wanted app.NewOrderItem, index int) (itemRow, error) {
 	old, known := a.known(a.Items[index].ID)
 	keeps := known && wanted.Remains(old.quoted())
+	if wanted.IsAdHoc() {
+		return a.adHocItem(old, known, wanted, index), nil
+	}
 	if keeps && wanted.Quantity <= old.Quantity { // no more than it was, which the store has accepted
 		return old.kept(wanted, index), nil
+	}
+	if keeps && old.IsPriced { // checked like a new line with a price
+		wanted.UnitPriceMinor = cmp.Or(wanted.UnitPriceMinor, &old.UnitPriceMinor)
 	}
 	if _, needed := a.first[wanted.ProductID]; !needed {
 		a.first[wanted.ProductID] = index
@@ -205,6 +220,19 @@ func (a *amendment) item(menu orderedMenu, wanted app.NewOrderItem, index int) (
 		row.ID = old.ID
 	}
 	return row, err
+}
+
+// adHocItem returns the row of a line without a product. A known one with the same name keeps its tick.
+func (a *amendment) adHocItem(old itemRow, known bool, wanted app.NewOrderItem, index int) itemRow {
+	row := adHocItem(a.now, a.row.StoreID, a.rules, wanted, index)
+	if !known {
+		return row
+	}
+	if old.ProductID == "" && old.ProductName == wanted.Name {
+		row.DoneAt = old.kept(wanted, index).DoneAt
+	}
+	row.ID = old.ID
+	return row
 }
 
 func (a *amendment) refuse(err error) {

@@ -79,10 +79,11 @@ func (a *amendment) save(ctx context.Context, tx bun.Tx) (app.Order, error) {
 			customer_phone = $6, subtotal_minor = $7, discount_minor = $8, tax_minor = $9, taxes = $10,
 				total_minor = $11,
 			item_count = $12, note = $13, table_label = $14, delivery_address = $15, requested_for = $16,
-			promised_at = $17, due_at = $18, version = $19, updated_at = $20
+			promised_at = $17, due_at = $18, version = $19, updated_at = $20, delivery_fee_minor = $21
 		WHERE store_id = $1 AND id = $2`, r.StoreID, r.ID, r.CustomerID, r.CustomerName, r.CustomerEmail,
 		r.CustomerPhone, r.SubtotalMinor, r.DiscountMinor, r.TaxMinor, r.Taxes, r.TotalMinor, r.ItemCount, r.Note,
-		r.TableLabel, r.DeliveryAddress, r.RequestedFor, r.PromisedAt, r.DueAt, r.Version, r.UpdatedAt)
+		r.TableLabel, r.DeliveryAddress, r.RequestedFor, r.PromisedAt, r.DueAt, r.Version, r.UpdatedAt,
+		r.DeliveryFeeMinor)
 	if err != nil {
 		return app.Order{}, err
 	}

@@ -21,11 +21,12 @@ type itemRow struct {
 	ID             app.OrderItemID `bun:",pk"`
 	StoreID        app.StoreID
 	Position       int
-	ProductID      app.ProductID
+	ProductID      app.ProductID // "" = an ad hoc line
 	ProductName    string
 	SKU            string `bun:"sku"`
 	Quantity       int64
 	UnitPriceMinor int64
+	IsPriced       bool // the caller has set the price
 	TotalMinor     int64
 	DiscountMinor  int64
 	TaxRatePPM     int64                   `bun:"tax_rate_ppm"`
@@ -48,9 +49,12 @@ func (r itemRow) item() app.OrderItem {
 
 func (r itemRow) quoted() app.QuotedItem {
 	item := app.QuotedItem{
-		ProductID: r.ProductID, ProductName: r.ProductName, SKU: r.SKU, Quantity: r.Quantity,
+		ProductName: r.ProductName, SKU: r.SKU, Quantity: r.Quantity,
 		UnitPriceMinor: r.UnitPriceMinor, TotalMinor: r.TotalMinor, TaxRatePPM: r.TaxRatePPM,
 		Options: make([]app.OrderOption, len(r.Options)), Note: r.Note,
+	}
+	if r.ProductID != "" {
+		item.ProductID = &r.ProductID
 	}
 	for i, option := range r.Options {
 		item.Options[i] = option.OrderOption
@@ -65,6 +69,9 @@ func (r itemRow) kept(wanted app.NewOrderItem, index int) itemRow {
 		r.DoneAt = nil
 	}
 	r.Position, r.Quantity, r.Note = index, wanted.Quantity, wanted.Note
+	if wanted.UnitPriceMinor != nil {
+		r.UnitPriceMinor, r.IsPriced = *wanted.UnitPriceMinor, true
+	}
 	r.TotalMinor = r.UnitPriceMinor * r.Quantity
 	return r
 }
@@ -93,8 +100,8 @@ func (c counted) outOfStock() error {
 	return unavailable(fmt.Sprintf("items[%d].quantity", c.first), "exceeds the quantity in stock")
 }
 
-// orderedItems returns the order's items with the unit prices and names of the store view, and the counted
-// products ordered by id.
+// orderedItems returns the order's items with the unit prices and names of the store view, unless the order has its
+// own, and the counted products ordered by id.
 func orderedItems(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, rules storeRules, wanted []app.NewOrderItem,
 ) ([]itemRow, []counted, error) {
@@ -105,8 +112,10 @@ func orderedItems(
 	items := make([]itemRow, len(wanted))
 	quantities := map[app.ProductID]int64{}
 	for i, item := range wanted {
-		if err := menu.onSale(now, item.ProductID, i); err != nil {
-			return nil, nil, err
+		if !item.IsAdHoc() {
+			if err := menu.onSale(now, item.ProductID, i); err != nil {
+				return nil, nil, err
+			}
 		}
 		if items[i], err = menu.item(now, store, rules, item, i); err != nil {
 			return nil, nil, err
@@ -154,22 +163,20 @@ func (m orderedMenu) onSale(now time.Time, id app.ProductID, index int) error {
 	return nil
 }
 
-// item returns the row of a new item with the current price. It returns PRODUCT_UNAVAILABLE for an unknown product,
-// PRICE_NOT_SET and OPTION_INVALID. index is the place of the item in the request.
+// item returns the row of a new item with its own price, or with the current one. It returns PRODUCT_UNAVAILABLE for an
+// unknown product, PRICE_NOT_SET and OPTION_INVALID. index is the place of the item in the request.
 func (m orderedMenu) item(
 	now time.Time, store app.StoreID, rules storeRules, wanted app.NewOrderItem, index int,
 ) (itemRow, error) {
-	place := fmt.Sprintf("items[%d]", index)
-	path := place + ".productId"
+	if wanted.IsAdHoc() {
+		return adHocItem(now, store, rules, wanted, index), nil
+	}
+	path := fmt.Sprintf("items[%d].productId", index)
 	product, ok := m[wanted.ProductID]
 	if !ok {
 		return itemRow{}, unavailable(path, "is not available")
 	}
-	price, ok := product.Price(rules.View.Currency)
-	if !ok {
-		return itemRow{}, app.MemberError(app.CodePriceNotSet, path, "has no price in "+string(rules.View.Currency))
-	}
-	options, err := product.ChooseOptions(wanted.Options, rules.View, place)
+	options, price, err := unitPrice(product, rules.View, wanted, index)
 	if err != nil {
 		return itemRow{}, err
 	}
@@ -180,13 +187,46 @@ func (m orderedMenu) item(
 	row := itemRow{
 		ID: app.NewID[app.OrderItemID](now), StoreID: store, Position: index, ProductID: product.ID,
 		ProductName: product.Text(rules.View.Locale).Name, SKU: product.SKU, Quantity: wanted.Quantity,
-		UnitPriceMinor: price + app.OptionsPrice(options), TaxRatePPM: rate, Options: make([]itemOption, len(options)),
-		Note: wanted.Note,
+		UnitPriceMinor: price, IsPriced: wanted.UnitPriceMinor != nil, TaxRatePPM: rate,
+		Options: make([]itemOption, len(options)), Note: wanted.Note,
 	}
 	for i, option := range options {
 		row.Options[i].OrderOption = option
 	}
 	return row, nil
+}
+
+// unitPrice returns the options and the price of one unit of the item at an index: its own price, or that of the view.
+// It returns PRICE_NOT_SET and OPTION_INVALID.
+func unitPrice(
+	product app.Product, view app.StoreView, wanted app.NewOrderItem, index int,
+) ([]app.OrderOption, int64, error) {
+	place := fmt.Sprintf("items[%d]", index)
+	if wanted.UnitPriceMinor != nil {
+		options, err := product.NameOptions(wanted.Options, view, place)
+		return options, *wanted.UnitPriceMinor, err
+	}
+	price, ok := product.Price(view.Currency)
+	if !ok {
+		return nil, 0, app.MemberError(app.CodePriceNotSet, place+".productId",
+			"has no price in "+string(view.Currency))
+	}
+	options, err := product.ChooseOptions(wanted.Options, view, place)
+	return options, price + app.OptionsPrice(options), err
+}
+
+// adHocItem returns the row of a line without a product.
+func adHocItem(now time.Time, store app.StoreID, rules storeRules, wanted app.NewOrderItem, index int) itemRow {
+	row := itemRow{
+		ID: app.NewID[app.OrderItemID](now), StoreID: store, Position: index, ProductName: wanted.Name,
+		Quantity: wanted.Quantity, UnitPriceMinor: *wanted.UnitPriceMinor, IsPriced: true,
+		TotalMinor: *wanted.UnitPriceMinor * wanted.Quantity, TaxRatePPM: rules.TaxRatePPM, Options: []itemOption{},
+		Note: wanted.Note,
+	}
+	if wanted.TaxRatePPM != nil {
+		row.TaxRatePPM = *wanted.TaxRatePPM
+	}
+	return row
 }
 
 func unavailable(path, message string) error {

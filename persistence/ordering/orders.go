@@ -25,6 +25,7 @@ type orderRow struct {
 	PreviousStatus     *app.OrderStatus
 	FulfillmentType    app.FulfillmentType
 	Source             app.OrderSource
+	Channel            *string // nil = the store's own
 	CustomerID         *app.CustomerID
 	CustomerName       string
 	CustomerEmail      string
@@ -64,6 +65,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 	o := app.Order{
 		ID: r.ID, Number: strconv.FormatInt(r.Number, 10), StoreID: r.StoreID, StoreViewID: r.StoreViewID,
 		Status: r.Status, PreviousStatus: r.PreviousStatus, FulfillmentType: r.FulfillmentType, Source: r.Source,
+		Channel: r.Channel,
 		Customer: app.OrderCustomer{
 			ID: r.CustomerID, Name: r.CustomerName, Email: r.CustomerEmail, Phone: r.CustomerPhone,
 		},
@@ -85,7 +87,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 	return o.Balanced(o.Balance())
 }
 
-// PlaceOrder places an order at the current prices and takes its items from stock. It emits
+// PlaceOrder places an order, at the current prices unless it has its own, and takes its items from stock. It emits
 // order.created and, for a new guest, customer.created. It returns VALIDATION_FAILED,
 // OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET,
 // AMOUNT_TOO_LARGE, TOTAL_MISMATCH, CONFLICT if another order has the externalId, and the errors of
@@ -226,13 +228,10 @@ func priceOrder(
 ) (orderRow, error) {
 	row := orderRow{
 		ID: app.NewID[app.OrderID](now), StoreID: store, StoreViewID: rules.View.ID, Status: app.OrderReceived,
-		FulfillmentType: in.FulfillmentType, Source: in.Source, DiscountMinor: in.DiscountMinor,
-		TaxIncluded: rules.TaxIncluded, Currency: rules.View.Currency, Note: in.Note, TableLabel: in.TableLabel,
-		DeliveryAddress: in.DeliveryAddress, ExternalID: in.ExternalID, Metadata: pg.Metadata(in.Metadata), Version: 1,
-		CreatedAt: now, UpdatedAt: now,
-	}
-	if in.FulfillmentType == app.FulfillmentDelivery {
-		row.DeliveryFeeMinor = rules.DeliveryFees[rules.View.Currency]
+		FulfillmentType: in.FulfillmentType, Source: in.Source, Channel: in.Channel, DiscountMinor: in.DiscountMinor,
+		DeliveryFeeMinor: deliveryFee(in, rules), TaxIncluded: rules.TaxIncluded, Currency: rules.View.Currency,
+		Note: in.Note, TableLabel: in.TableLabel, DeliveryAddress: in.DeliveryAddress, ExternalID: in.ExternalID,
+		Metadata: pg.Metadata(in.Metadata), Version: 1, CreatedAt: now, UpdatedAt: now,
 	}
 	if rules.TaxFee {
 		row.DeliveryFeeTaxPPM = &rules.TaxRatePPM
@@ -249,6 +248,17 @@ func priceOrder(
 	}
 	row.BusinessDate, err = identity.BusinessDateAt(now, rules.Timezone, rules.CutoffHour)
 	return row, err
+}
+
+// deliveryFee returns the delivery fee of a new order: its own, or that of the settings.
+func deliveryFee(in app.NewOrder, rules storeRules) int64 {
+	switch {
+	case in.DeliveryFeeMinor != nil:
+		return *in.DeliveryFeeMinor
+	case in.FulfillmentType == app.FulfillmentDelivery:
+		return rules.DeliveryFees[rules.View.Currency]
+	}
+	return 0
 }
 
 // price computes the order's amounts from its items, its discount with the worth of its points, and its delivery fee,

@@ -16,26 +16,26 @@ var paymentSumsQuery = strings.NewReplacer(
 	"{paid}", capped("paid"), "{refunded}", capped("refunded"),
 	"{tips}", fmt.Sprintf("greatest(least(sum(tip), %[1]d), -%[1]d)::bigint", app.MaxAmountMinor+1),
 ).Replace(`
-	SELECT business_date::text AS business_date, provider, payment_method, currency,
+	SELECT business_date::text AS business_date, provider, payment_method, channel, currency,
 		sum(payments)::bigint AS payments, {paid} AS payments_minor, {tips} AS tips_minor,
 		sum(refunds)::bigint AS refunds, {refunded} AS refunds_minor
 	FROM (
-		SELECT business_date, provider, payment_method, currency, 1 AS payments, amount_minor - tip_minor AS paid,
-			tip_minor AS tip, 0 AS refunds, 0 AS refunded
+		SELECT business_date, provider, payment_method, channel, currency, 1 AS payments,
+			amount_minor - tip_minor AS paid, tip_minor AS tip, 0 AS refunds, 0 AS refunded
 		FROM payments
 		WHERE store_id = ?0 AND business_date >= ?1 AND business_date <= ?2 AND status = 'SUCCEEDED'
 		UNION ALL
-		SELECT r.business_date, p.provider, p.payment_method, r.currency, 0, 0, -r.tip_minor, 1,
+		SELECT r.business_date, p.provider, p.payment_method, p.channel, r.currency, 0, 0, -r.tip_minor, 1,
 			r.amount_minor - r.tip_minor
 		FROM refunds r JOIN payments p ON p.store_id = r.store_id AND p.id = r.payment_id
 		WHERE r.store_id = ?0 AND r.business_date >= ?1 AND r.business_date <= ?2
 	) m
-	GROUP BY m.business_date, provider, payment_method, currency
-	ORDER BY m.business_date, provider, payment_method, currency LIMIT ?3`)
+	GROUP BY m.business_date, provider, payment_method, m.channel, currency
+	ORDER BY m.business_date, provider, payment_method, m.channel NULLS FIRST, currency LIMIT ?3`)
 
-// PaymentSums sums a store's payments and refunds in a period by business day, provider, method and currency, in this
-// order, and returns the store's clock. It returns NOT_FOUND if there is no such store, AMOUNT_TOO_LARGE if a sum
-// exceeds app.MaxAmountMinor, and LIMIT_REACHED for more than app.MaxPaymentSums rows.
+// PaymentSums sums a store's payments and refunds in a period by business day, provider, method, channel and currency,
+// in this order, and returns the store's clock. It returns NOT_FOUND if there is no such store, AMOUNT_TOO_LARGE if a
+// sum exceeds app.MaxAmountMinor, and LIMIT_REACHED for more than app.MaxPaymentSums rows.
 func (db *DB) PaymentSums(
 	ctx context.Context, store app.StoreID, period app.Period,
 ) ([]app.PaymentSum, Clock, error) {

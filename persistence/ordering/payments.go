@@ -28,7 +28,8 @@ type paymentRow struct {
 	TipMinor      int64
 	Currency      app.Currency
 	PaymentMethod string
-	CardLast4     string `bun:"card_last4"`
+	Channel       *string // of the order
+	CardLast4     string  `bun:"card_last4"`
 	ErrorCode     string
 	RefundedMinor int64
 	RefundedTip   int64
@@ -109,7 +110,7 @@ func (db *DB) RecordPayment(
 			ID: app.NewID[app.PaymentID](now), StoreID: store, OrderID: id, Provider: in.Provider,
 			TransactionID: in.TransactionID, Status: in.Status, AmountMinor: in.AmountMinor, TipMinor: in.TipMinor,
 			Currency: in.Currency, PaymentMethod: in.PaymentMethod, CardLast4: in.CardLast4, ErrorCode: in.ErrorCode,
-			BusinessDate: day, CreatedAt: now,
+			Channel: order.Channel, BusinessDate: day, CreatedAt: now,
 		}
 		result, err := tx.NewInsert().Model(&row).On("CONFLICT (store_id, provider, transaction_id) DO NOTHING").
 			Exec(ctx)

@@ -166,7 +166,7 @@ func TestTransactionBelongsToOneOrder(t *testing.T) {
 	t.Parallel()
 	c := newTill(t)
 	in := app.NewOrder{
-		Items:           []app.NewOrderItem{{ProductID: c.order.Items[0].ProductID, Quantity: 1}},
+		Items:           []app.NewOrderItem{{ProductID: *c.order.Items[0].ProductID, Quantity: 1}},
 		FulfillmentType: app.FulfillmentPickup, Source: app.SourcePOS, Guest: app.OrderCustomer{Name: "Bob"},
 		StoreViewID: c.order.StoreViewID,
 	}

@@ -110,6 +110,7 @@ func moveStock(
 		p := products[item.ProductID]
 		products[item.ProductID] = amounts{p.more + item.Quantity, p.taken}
 	}
+	delete(products, "") // ad hoc lines
 	for _, id := range slices.Sorted(maps.Keys(products)) {
 		more, taken := products[id].more, products[id].taken
 		if more < 0 {

@@ -5,7 +5,7 @@
 //	order, err := client.PlaceOrder(ctx, comanda.PlaceOrderRequest{
 //		FulfillmentType: comanda.FulfillmentTypePickup,
 //		Customer:        &comanda.GuestRequest{Name: "Ada Lovelace"},
-//		Items:           []comanda.OrderItemRequest{{ProductID: id, Quantity: 2}},
+//		Items:           []comanda.OrderItemRequest{{ProductID: &id, Quantity: 2}},
 //	})
 //
 // The types and methods are generated from the OpenAPI document of the service. [Client.StreamEvents] is written by

@@ -1372,12 +1372,12 @@ type UpdateOrderParams struct {
 //
 // Changes an order in RECEIVED to READY, as a merge patch; see also [the
 // rules](https://github.com/comanda-dev/comanda/blob/main/docs/behaviour.md#changes-of-an-order). If-Match is
-// required with items, customer, customerId and discountMinor.
+// required with items, customer, customerId, discountMinor and deliveryFeeMinor.
 //
 // For every member of the store and API keys with the scope write:orders.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
-// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, INSUFFICIENT_ROLE, NOT_FOUND, IDEMPOTENCY_KEY_IN_USE,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, IDEMPOTENCY_KEY_IN_USE,
 // INVALID_TRANSITION, TOTAL_MISMATCH, CONFLICT, VERSION_MISMATCH, IDEMPOTENCY_KEY_REUSED, PRODUCT_UNAVAILABLE,
 // OPTION_INVALID, PRICE_NOT_SET, AMOUNT_TOO_LARGE, STORE_CLOSED, OUTSIDE_BOOKING_WINDOW, RATE_LIMITED.
 func (c *Client) UpdateOrder(

@@ -134,6 +134,8 @@ type AmendOrderRequest struct {
 	CustomerID *string `json:"customerId,omitzero"`
 	// Only for DELIVERY. Omitted members stay as they are.
 	DeliveryAddress *DeliveryAddressPatchRequest `json:"deliveryAddress,omitzero"`
+	// In minor units. Requires the scope orders:price.
+	DeliveryFeeMinor *int64 `json:"deliveryFeeMinor,omitzero"`
 	// In minor units. Another value requires MANAGER or higher, or an API key.
 	DiscountMinor *int64 `json:"discountMinor,omitzero"`
 	// In minor units. The change is refused if the new total differs.
@@ -152,14 +154,22 @@ type AmendOrderRequest struct {
 type AmendedItemRequest struct {
 	// The id of an item of the order. Omitted for a new item.
 	ID *string `json:"id,omitzero"`
+	// The name of a line without a product, which the item becomes. Requires the scope orders:price.
+	Name *string `json:"name,omitzero"`
 	// A note for the kitchen; null removes it.
 	Note Nullable[string] `json:"note,omitzero"`
-	// The options of one unit, each once. Other options, like another product, get the current prices.
+	// The options of one unit, each once. Other options, like another product, get the current prices, unless
+	// unitPriceMinor is given.
 	Options []OrderOptionRequest `json:"options,omitzero"`
-	// Required for a new item.
+	// Required for a new item, unless name is given.
 	ProductID *string `json:"productId,omitzero"`
 	// Required for a new item.
 	Quantity *int `json:"quantity,omitzero"`
+	// The tax rate of a line without a product, in parts per million. Requires the scope orders:price.
+	TaxRatePpm *int `json:"taxRatePpm,omitzero"`
+	// The price of one unit with its options, in minor units. Required for an item that becomes a line without a
+	// product. Requires the scope orders:price.
+	UnitPriceMinor *int64 `json:"unitPriceMinor,omitzero"`
 }
 
 // Attempt is a POST to the receiver, without request and response.
@@ -734,7 +744,7 @@ type CreateAPIKeyRequest struct {
 	Mode *KeyMode `json:"mode,omitzero"`
 	// The name.
 	Name string `json:"name"`
-	// The scopes of the key. write:… includes read:… of the same resource.
+	// The scopes of the key. write:… includes read:… of the same resource, orders:price includes write:orders.
 	Scopes []Scope `json:"scopes"`
 }
 
@@ -2070,6 +2080,8 @@ type Order struct {
 	BusinessDate string `json:"businessDate"`
 	// The reason for the cancellation. Absent unless the order is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
+	// The sales channel; null for the store's own orders.
+	Channel *string `json:"channel"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
 	// ISO 4217 code of the currency.
@@ -2090,7 +2102,7 @@ type Order struct {
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
 	// Id of the order.
 	ID string `json:"id"`
-	// The ordered products.
+	// The ordered products, and lines without a product.
 	Items []OrderItem `json:"items"`
 	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
 	LoyaltyMinor int64 `json:"loyaltyMinor"`
@@ -2250,6 +2262,8 @@ type OrderData struct {
 	BusinessDate string `json:"businessDate"`
 	// The reason for the cancellation. Absent unless the order is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
+	// The sales channel; null for the store's own orders.
+	Channel *string `json:"channel"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
 	// ISO 4217 code of the currency.
@@ -2270,7 +2284,7 @@ type OrderData struct {
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
 	// Id of the order.
 	ID string `json:"id"`
-	// The ordered products.
+	// The ordered products, and lines without a product.
 	Items []OrderItem `json:"items"`
 	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
 	LoyaltyMinor int64 `json:"loyaltyMinor"`
@@ -2362,9 +2376,9 @@ type OrderItem struct {
 	Note string `json:"note,omitzero"`
 	// The options of one unit, in the order of the menu.
 	Options []OrderOption `json:"options"`
-	// Id of the product.
-	ProductID string `json:"productId"`
-	// The name of the product.
+	// Id of the product; null for a line without a product.
+	ProductID *string `json:"productId"`
+	// The name of the product or of the line.
 	ProductName string `json:"productName"`
 	// The number of units.
 	Quantity int64 `json:"quantity"`
@@ -2390,14 +2404,23 @@ type OrderItemChanges struct {
 
 // OrderItemRequest is part of [PlaceOrderRequest].
 type OrderItemRequest struct {
+	// The name of a line without a product, instead of productId and options. Requires unitPriceMinor and the scope
+	// orders:price.
+	Name *string `json:"name,omitzero"`
 	// A note to the kitchen.
 	Note *string `json:"note,omitzero"`
 	// The options of one unit, each once.
 	Options []OrderOptionRequest `json:"options,omitzero"`
-	// Id of the product.
-	ProductID string `json:"productId"`
+	// Required, unless name is given.
+	ProductID *string `json:"productId,omitzero"`
 	// The number of units.
 	Quantity int64 `json:"quantity"`
+	// The tax rate of a line with a name, in parts per million. Default: the store's default rate. Requires the scope
+	// orders:price.
+	TaxRatePpm *int `json:"taxRatePpm,omitzero"`
+	// The price of one unit with its options, in minor units, instead of the price of the product. The options are then
+	// names only: their availability, bounds and prices do not count. Requires the scope orders:price.
+	UnitPriceMinor *int64 `json:"unitPriceMinor,omitzero"`
 }
 
 // OrderOption is a snapshot of an option of one unit of an ordered product.
@@ -2436,7 +2459,7 @@ type OrderQuote struct {
 	DiscountMinor int64 `json:"discountMinor"`
 	// How the customer receives the order.
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
-	// The products with their prices.
+	// The lines with their prices.
 	Items []QuotedItem `json:"items"`
 	// The worth of the redeemed points in minor units.
 	LoyaltyMinor int64 `json:"loyaltyMinor"`
@@ -2458,7 +2481,7 @@ type OrderQuote struct {
 	TotalMinor int64 `json:"totalMinor"`
 }
 
-// OrderSource is the channel through which an order was placed.
+// OrderSource is the kind of system with which an order was placed.
 type OrderSource string
 
 // Values of [OrderSource]. Later releases can add values.
@@ -2491,6 +2514,8 @@ type OrderStatusUpdated struct {
 	BusinessDate string `json:"businessDate"`
 	// The reason for the cancellation. Absent unless the order is cancelled.
 	CancellationReason string `json:"cancellationReason,omitzero"`
+	// The sales channel; null for the store's own orders.
+	Channel *string `json:"channel"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
 	// ISO 4217 code of the currency.
@@ -2511,7 +2536,7 @@ type OrderStatusUpdated struct {
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
 	// Id of the order.
 	ID string `json:"id"`
-	// The ordered products.
+	// The ordered products, and lines without a product.
 	Items []OrderItem `json:"items"`
 	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
 	LoyaltyMinor int64 `json:"loyaltyMinor"`
@@ -2591,6 +2616,8 @@ type OrderUpdated struct {
 	CancellationReason string `json:"cancellationReason,omitzero"`
 	// The members of the request that changed.
 	ChangedFields []string `json:"changedFields"`
+	// The sales channel; null for the store's own orders.
+	Channel *string `json:"channel"`
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
 	// ISO 4217 code of the currency.
@@ -2613,7 +2640,7 @@ type OrderUpdated struct {
 	ID string `json:"id"`
 	// The changes of the items.
 	ItemChanges []ItemChange `json:"itemChanges"`
-	// The ordered products.
+	// The ordered products, and lines without a product.
 	Items []OrderItem `json:"items"`
 	// The worth of the redeemed points in minor units, which lowers the total and its taxes like a discount.
 	LoyaltyMinor int64 `json:"loyaltyMinor"`
@@ -2927,6 +2954,8 @@ type PeriodMeta struct {
 
 // PlaceOrderRequest is the body of [Client.PlaceOrder].
 type PlaceOrderRequest struct {
+	// The sales channel in words, such as an aggregator. Default: none, for the store's own orders.
+	Channel *string `json:"channel,omitzero"`
 	// A guest. Give either customerId or customer, or neither if it is not for DELIVERY. No customer is kept of a guest
 	// without email and phone number.
 	Customer *GuestRequest `json:"customer,omitzero"`
@@ -2934,6 +2963,9 @@ type PlaceOrderRequest struct {
 	CustomerID *string `json:"customerId,omitzero"`
 	// Required for DELIVERY, not allowed otherwise.
 	DeliveryAddress *DeliveryAddress `json:"deliveryAddress,omitzero"`
+	// In minor units, instead of the fee of the settings, also if the order is not for DELIVERY. Requires the scope
+	// orders:price.
+	DeliveryFeeMinor *int64 `json:"deliveryFeeMinor,omitzero"`
 	// In minor units, subtracted from the subtotal. Requires MANAGER or higher, or an API key.
 	DiscountMinor *int64 `json:"discountMinor,omitzero"`
 	// In minor units. The order is refused if its total differs.
@@ -2942,7 +2974,7 @@ type PlaceOrderRequest struct {
 	ExternalID *string `json:"externalId,omitzero"`
 	// How the customer receives the order.
 	FulfillmentType FulfillmentType `json:"fulfillmentType"`
-	// The ordered products.
+	// The ordered products, and lines without a product.
 	Items []OrderItemRequest `json:"items"`
 	// The loyalty points to redeem, for a customer with an account. Their worth, by the settings, must not exceed the
 	// subtotal less the discount.
@@ -3122,15 +3154,15 @@ type ProductOptionRequest struct {
 	Translations map[string]OptionTextRequest `json:"translations,omitzero"`
 }
 
-// ProductSales is the sales of one product in one currency.
+// ProductSales is the sales of one product, or of all lines without a product, in one currency.
 type ProductSales struct {
 	// ISO 4217 code of the currency.
 	Currency string `json:"currency"`
 	// The sales after discounts, in minor units.
 	NetMinor int64 `json:"netMinor"`
-	// Id of the product.
-	ProductID string `json:"productId"`
-	// The current name in the store's default view.
+	// Id of the product; null for lines without a product.
+	ProductID *string `json:"productId"`
+	// The current name in the store's default view; empty for lines without a product.
 	ProductName string `json:"productName"`
 	// The number of units.
 	Quantity int64 `json:"quantity"`
@@ -3253,9 +3285,9 @@ type QuotedItem struct {
 	Note string `json:"note,omitzero"`
 	// The options of one unit, in the order of the menu.
 	Options []OrderOption `json:"options"`
-	// Id of the product.
-	ProductID string `json:"productId"`
-	// The name of the product.
+	// Id of the product; null for a line without a product.
+	ProductID *string `json:"productId"`
+	// The name of the product or of the line.
 	ProductName string `json:"productName"`
 	// The number of units.
 	Quantity int64 `json:"quantity"`
@@ -3742,6 +3774,7 @@ type Scope string
 const (
 	ScopeReadOrders        Scope = "read:orders"
 	ScopeWriteOrders       Scope = "write:orders"
+	ScopeOrdersPrice       Scope = "orders:price"
 	ScopeReadProducts      Scope = "read:products"
 	ScopeWriteProducts     Scope = "write:products"
 	ScopeReadCustomers     Scope = "read:customers"

@@ -74,7 +74,7 @@ func TestGoClientRepeatsWithOneKey(t *testing.T) {
 		order, err := client.PlaceOrder(t.Context(), comanda.PlaceOrderRequest{
 			FulfillmentType: comanda.FulfillmentTypePickup,
 			Customer:        &comanda.GuestRequest{Name: "Ada Lovelace"},
-			Items:           []comanda.OrderItemRequest{{ProductID: string(r.product), Quantity: 1}},
+			Items:           []comanda.OrderItemRequest{{ProductID: new(string(r.product)), Quantity: 1}},
 		}, comanda.IdempotencyKey(key))
 		must(t, err)
 		if !slices.Contains(want, order.ID) {

@@ -121,7 +121,7 @@ func (r *restaurant) order() *comanda.Order {
 
 func (r *restaurant) newOrder() comanda.PlaceOrderRequest {
 	return comanda.PlaceOrderRequest{
-		Items:           []comanda.OrderItemRequest{{ProductID: string(r.product), Quantity: 2}},
+		Items:           []comanda.OrderItemRequest{{ProductID: new(string(r.product)), Quantity: 2}},
 		FulfillmentType: comanda.FulfillmentTypePickup,
 		Customer:        &comanda.GuestRequest{Name: "Ada Lovelace", Email: new("ada@example.com")},
 	}

@@ -28,6 +28,7 @@ export const AddStoreRequest = {
 } as const;
 
 export const AmendOrderRequest = {
+  deliveryFeeMinor: { min: 0, max: 1000000000000 },
   discountMinor: { min: 0, max: 9007199254740991 },
   expectedTotalMinor: { min: 0, max: 9007199254740991 },
   items: { maxItems: 100 },
@@ -36,9 +37,12 @@ export const AmendOrderRequest = {
 } as const;
 
 export const AmendedItemRequest = {
+  name: { maxLength: 200 },
   note: { maxLength: 200 },
   options: { maxItems: 2000 },
   quantity: { min: 1, max: 999 },
+  taxRatePpm: { min: 0, max: 1000000 },
+  unitPriceMinor: { min: 0, max: 1000000000000 },
 } as const;
 
 export const ChangeAddressRequest = {
@@ -155,7 +159,7 @@ export const ConfirmOTPRequest = {
 
 export const CreateAPIKeyRequest = {
   name: { required: true, maxLength: 100 },
-  scopes: { required: true, maxItems: 9 },
+  scopes: { required: true, maxItems: 10 },
 } as const;
 
 export const CreateProductRequest = {
@@ -301,9 +305,12 @@ export const OptionTextRequest = {
 } as const;
 
 export const OrderItemRequest = {
+  name: { maxLength: 200 },
   note: { maxLength: 200 },
   options: { maxItems: 2000 },
   quantity: { required: true, min: 1, max: 999 },
+  taxRatePpm: { min: 0, max: 1000000 },
+  unitPriceMinor: { min: 0, max: 1000000000000 },
 } as const;
 
 export const OrderOptionRequest = {
@@ -315,6 +322,8 @@ export const PauseOrderingRequest = {
 } as const;
 
 export const PlaceOrderRequest = {
+  channel: { maxLength: 40 },
+  deliveryFeeMinor: { min: 0, max: 1000000000000 },
   discountMinor: { min: 0, max: 9007199254740991 },
   expectedTotalMinor: { min: 0, max: 9007199254740991 },
   externalId: { maxLength: 255 },

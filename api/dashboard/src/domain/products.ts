@@ -39,3 +39,7 @@ export const priceIn = (
   product: Pick<Product, "currency" | "priceMinor" | "prices">,
   currency: string,
 ): number | undefined => (product.currency === currency ? product.priceMinor : product.prices[currency]);
+
+/** The name of a row of product sales. All lines without a product share a row. */
+export const soldName = ({ productId, productName }: { productId: string | null; productName: string }) =>
+  productId === null ? "Not on the menu" : productName;

@@ -1911,7 +1911,7 @@ export interface paths {
         head?: never;
         /**
          * Change an order
-         * @description Changes an order in RECEIVED to READY, as a merge patch; see also [the rules](https://github.com/comanda-dev/comanda/blob/main/docs/behaviour.md#changes-of-an-order). If-Match is required with items, customer, customerId and discountMinor.
+         * @description Changes an order in RECEIVED to READY, as a merge patch; see also [the rules](https://github.com/comanda-dev/comanda/blob/main/docs/behaviour.md#changes-of-an-order). If-Match is required with items, customer, customerId, discountMinor and deliveryFeeMinor.
          *
          *     For every member of the store and API keys with the scope write:orders.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -1921,8 +1921,8 @@ export interface paths {
          *     - 403 `WEBSITE_SUSPENDED`: the website is suspended
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
          *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
-         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
+         *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `INVALID_TRANSITION`: the status cannot change to this one; allowedTransitions lists the possible ones
@@ -4552,6 +4552,8 @@ export interface components {
             customerId?: string;
             /** @description Only for DELIVERY. Omitted members stay as they are. */
             deliveryAddress?: components["schemas"]["DeliveryAddressPatchRequest"];
+            /** @description In minor units. Requires the scope orders:price. */
+            deliveryFeeMinor?: number;
             /** @description In minor units. Another value requires MANAGER or higher, or an API key. */
             discountMinor?: number;
             /** @description In minor units. The change is refused if the new total differs. */
@@ -4581,14 +4583,19 @@ export interface components {
              */
             id?: string;
             /**
+             * @description The name of a line without a product, which the item becomes. Requires the scope orders:price.
+             * @example Service charge
+             */
+            name?: string;
+            /**
              * @description A note for the kitchen; null removes it.
              * @example Well done
              */
             note?: null | string;
-            /** @description The options of one unit, each once. Other options, like another product, get the current prices. */
+            /** @description The options of one unit, each once. Other options, like another product, get the current prices, unless unitPriceMinor is given. */
             options?: components["schemas"]["OrderOptionRequest"][];
             /**
-             * @description Required for a new item.
+             * @description Required for a new item, unless name is given.
              * @example prd_019ced814dfa7d91a4e5f60718293a4b
              */
             productId?: string;
@@ -4597,6 +4604,10 @@ export interface components {
              * @example 2
              */
             quantity?: number;
+            /** @description The tax rate of a line without a product, in parts per million. Requires the scope orders:price. */
+            taxRatePpm?: number;
+            /** @description The price of one unit with its options, in minor units. Required for an item that becomes a line without a product. Requires the scope orders:price. */
+            unitPriceMinor?: number;
         };
         /** @description A POST to the receiver, without request and response. */
         Attempt: {
@@ -5473,7 +5484,7 @@ export interface components {
              */
             name: string;
             /**
-             * @description The scopes of the key. write:… includes read:… of the same resource.
+             * @description The scopes of the key. write:… includes read:… of the same resource, orders:price includes write:orders.
              * @example [
              *       "write:orders"
              *     ]
@@ -7790,6 +7801,11 @@ export interface components {
              */
             cancellationReason?: string;
             /**
+             * @description The sales channel; null for the store's own orders.
+             * @example Uber Eats
+             */
+            channel: null | string;
+            /**
              * Format: date-time
              * @description The time of creation.
              */
@@ -7830,7 +7846,7 @@ export interface components {
              * @example ord_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The ordered products. */
+            /** @description The ordered products, and lines without a product. */
             items: components["schemas"]["OrderItem"][];
             /**
              * Format: int64
@@ -8120,6 +8136,11 @@ export interface components {
              */
             cancellationReason?: string;
             /**
+             * @description The sales channel; null for the store's own orders.
+             * @example Uber Eats
+             */
+            channel: null | string;
+            /**
              * Format: date-time
              * @description The time of creation.
              */
@@ -8160,7 +8181,7 @@ export interface components {
              * @example ord_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The ordered products. */
+            /** @description The ordered products, and lines without a product. */
             items: components["schemas"]["OrderItem"][];
             /**
              * Format: int64
@@ -8346,12 +8367,12 @@ export interface components {
             /** @description The options of one unit, in the order of the menu. */
             options: components["schemas"]["OrderOption"][];
             /**
-             * @description Id of the product.
+             * @description Id of the product; null for a line without a product.
              * @example prd_019ced814dfa7d91a4e5f60718293a4b
              */
-            productId: string;
+            productId: null | string;
             /**
-             * @description The name of the product.
+             * @description The name of the product or of the line.
              * @example Pizza Margherita
              */
             productName: string;
@@ -8407,6 +8428,11 @@ export interface components {
         };
         OrderItemRequest: {
             /**
+             * @description The name of a line without a product, instead of productId and options. Requires unitPriceMinor and the scope orders:price.
+             * @example Service charge
+             */
+            name?: string;
+            /**
              * @description A note to the kitchen.
              * @example Well done
              */
@@ -8414,16 +8440,20 @@ export interface components {
             /** @description The options of one unit, each once. */
             options?: components["schemas"]["OrderOptionRequest"][];
             /**
-             * @description Id of the product.
+             * @description Required, unless name is given.
              * @example prd_019ced814dfa7d91a4e5f60718293a4b
              */
-            productId: string;
+            productId?: string;
             /**
              * Format: int64
              * @description The number of units.
              * @example 2
              */
             quantity: number;
+            /** @description The tax rate of a line with a name, in parts per million. Default: the store's default rate. Requires the scope orders:price. */
+            taxRatePpm?: number;
+            /** @description The price of one unit with its options, in minor units, instead of the price of the product. The options are then names only: their availability, bounds and prices do not count. Requires the scope orders:price. */
+            unitPriceMinor?: number;
         };
         OrderListResponse: {
             /** @description The result. */
@@ -8505,7 +8535,7 @@ export interface components {
             discountMinor: number;
             /** @description How the customer receives the order. */
             fulfillmentType: components["schemas"]["FulfillmentType"];
-            /** @description The products with their prices. */
+            /** @description The lines with their prices. */
             items: components["schemas"]["QuotedItem"][];
             /**
              * Format: int64
@@ -8566,7 +8596,7 @@ export interface components {
             success: true;
         };
         /**
-         * @description The channel through which an order was placed.
+         * @description The kind of system with which an order was placed.
          * @enum {string}
          */
         OrderSource: "WEB" | "MOBILE" | "POS" | "PHONE" | "API";
@@ -8587,6 +8617,11 @@ export interface components {
              * @example The kitchen had to close.
              */
             cancellationReason?: string;
+            /**
+             * @description The sales channel; null for the store's own orders.
+             * @example Uber Eats
+             */
+            channel: null | string;
             /**
              * Format: date-time
              * @description The time of creation.
@@ -8628,7 +8663,7 @@ export interface components {
              * @example ord_019ced814dfa7d91a4e5f60718293a4b
              */
             id: string;
-            /** @description The ordered products. */
+            /** @description The ordered products, and lines without a product. */
             items: components["schemas"]["OrderItem"][];
             /**
              * Format: int64
@@ -8785,6 +8820,11 @@ export interface components {
             /** @description The members of the request that changed. */
             changedFields: string[];
             /**
+             * @description The sales channel; null for the store's own orders.
+             * @example Uber Eats
+             */
+            channel: null | string;
+            /**
              * Format: date-time
              * @description The time of creation.
              */
@@ -8827,7 +8867,7 @@ export interface components {
             id: string;
             /** @description The changes of the items. */
             itemChanges: components["schemas"]["ItemChange"][];
-            /** @description The ordered products. */
+            /** @description The ordered products, and lines without a product. */
             items: components["schemas"]["OrderItem"][];
             /**
              * Format: int64
@@ -9441,6 +9481,11 @@ export interface components {
             to: string;
         };
         PlaceOrderRequest: {
+            /**
+             * @description The sales channel in words, such as an aggregator. Default: none, for the store's own orders.
+             * @example Uber Eats
+             */
+            channel?: string;
             /** @description A guest. Give either customerId or customer, or neither if it is not for DELIVERY. No customer is kept of a guest without email and phone number. */
             customer?: components["schemas"]["GuestRequest"];
             /**
@@ -9450,6 +9495,8 @@ export interface components {
             customerId?: string;
             /** @description Required for DELIVERY, not allowed otherwise. */
             deliveryAddress?: components["schemas"]["DeliveryAddress"];
+            /** @description In minor units, instead of the fee of the settings, also if the order is not for DELIVERY. Requires the scope orders:price. */
+            deliveryFeeMinor?: number;
             /**
              * Format: int64
              * @description In minor units, subtracted from the subtotal. Requires MANAGER or higher, or an API key.
@@ -9464,7 +9511,7 @@ export interface components {
             externalId?: string;
             /** @description How the customer receives the order. */
             fulfillmentType: components["schemas"]["FulfillmentType"];
-            /** @description The ordered products. */
+            /** @description The ordered products, and lines without a product. */
             items: components["schemas"]["OrderItemRequest"][];
             /** @description The loyalty points to redeem, for a customer with an account. Their worth, by the settings, must not exceed the subtotal less the discount. */
             loyaltyPoints?: number;
@@ -9773,7 +9820,7 @@ export interface components {
              */
             success: true;
         };
-        /** @description The sales of one product in one currency. */
+        /** @description The sales of one product, or of all lines without a product, in one currency. */
         ProductSales: {
             /**
              * @description ISO 4217 code of the currency.
@@ -9786,12 +9833,12 @@ export interface components {
              */
             netMinor: number;
             /**
-             * @description Id of the product.
+             * @description Id of the product; null for lines without a product.
              * @example prd_019ced814dfa7d91a4e5f60718293a4b
              */
-            productId: string;
+            productId: null | string;
             /**
-             * @description The current name in the store's default view.
+             * @description The current name in the store's default view; empty for lines without a product.
              * @example Pizza Margherita
              */
             productName: string;
@@ -10010,12 +10057,12 @@ export interface components {
             /** @description The options of one unit, in the order of the menu. */
             options: components["schemas"]["OrderOption"][];
             /**
-             * @description Id of the product.
+             * @description Id of the product; null for a line without a product.
              * @example prd_019ced814dfa7d91a4e5f60718293a4b
              */
-            productId: string;
+            productId: null | string;
             /**
-             * @description The name of the product.
+             * @description The name of the product or of the line.
              * @example Pizza Margherita
              */
             productName: string;
@@ -10918,7 +10965,7 @@ export interface components {
          * @description A permission that can be granted to an API key.
          * @enum {string}
          */
-        Scope: "read:orders" | "write:orders" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage";
+        Scope: "read:orders" | "write:orders" | "orders:price" | "read:products" | "write:products" | "read:customers" | "read:analytics" | "read:reservations" | "write:reservations" | "webhooks:manage";
         /** @description The occupancy of a store's seats over one day. */
         SeatsOfDay: {
             /**
@@ -17536,6 +17583,7 @@ export interface operations {
                  *       "data": {
                  *         "businessDate": "2026-03-14",
                  *         "cancellationReason": "The kitchen had to close.",
+                 *         "channel": null,
                  *         "createdAt": "2026-03-14T18:00:00.250Z",
                  *         "currency": "EUR",
                  *         "customer": {
@@ -17668,6 +17716,7 @@ export interface operations {
                  * @example {
                  *       "data": {
                  *         "businessDate": "2026-03-14",
+                 *         "channel": null,
                  *         "createdAt": "2026-03-14T18:00:00.250Z",
                  *         "currency": "EUR",
                  *         "customer": {
@@ -17800,6 +17849,7 @@ export interface operations {
                  * @example {
                  *       "data": {
                  *         "businessDate": "2026-03-14",
+                 *         "channel": null,
                  *         "createdAt": "2026-03-14T18:00:00.250Z",
                  *         "currency": "EUR",
                  *         "customer": {
@@ -17932,6 +17982,7 @@ export interface operations {
                  * @example {
                  *       "data": {
                  *         "businessDate": "2026-03-14",
+                 *         "channel": null,
                  *         "createdAt": "2026-03-14T18:00:00.250Z",
                  *         "currency": "EUR",
                  *         "customer": {
@@ -18068,6 +18119,7 @@ export interface operations {
                  *         "changedFields": [
                  *           "items"
                  *         ],
+                 *         "channel": null,
                  *         "createdAt": "2026-03-14T18:00:00.250Z",
                  *         "currency": "EUR",
                  *         "customer": {

@@ -4,7 +4,7 @@ import { Download } from "lucide-react";
 
 import { api, collect } from "@/api/client";
 import { unitsOf } from "@/domain/money";
-import type { MenuNames } from "@/domain/products";
+import { type MenuNames, soldName } from "@/domain/products";
 import type { Range } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -39,8 +39,8 @@ const salesColumns: Columns<SalesBucket> = [
 ];
 
 const productColumns: Columns<ProductSales> = [
-  ["productId", (row) => row.productId],
-  ["product", (row) => row.productName],
+  ["productId", (row) => row.productId ?? undefined],
+  ["product", soldName],
   ["currency", (row) => row.currency],
   ["quantity", (row) => row.quantity],
   ["net", money("netMinor")],

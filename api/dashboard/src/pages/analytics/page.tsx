@@ -5,6 +5,7 @@ import { useMemo } from "react";
 
 import { queries } from "@/api/queries";
 import { RangeFields } from "@/components/range-fields";
+import { soldName } from "@/domain/products";
 import { type Range, businessDay, rangeError } from "@/domain/zone";
 import { useSession } from "@/session/session";
 import { Choice } from "@/ui/choice";
@@ -280,8 +281,8 @@ function Products({ range }: { range: Range }) {
           <Columns names={["Product", { right: "Sold" }, { right: "Net sales" }]} />
           <tbody>
             {products.rows.map((product) => (
-              <tr key={product.productId + product.currency}>
-                <td className="max-w-80 break-words">{product.productName}</td>
+              <tr key={`${product.productId}${product.currency}`}>
+                <td className="max-w-80 break-words">{soldName(product)}</td>
                 <td className="text-right tabular-nums">{product.quantity}</td>
                 <td className="text-right">
                   <Money minor={product.netMinor} currency={product.currency} />

@@ -58,6 +58,7 @@ async function onMenu(client: QueryClient, items: Items, locale: string) {
 /** Returns the draft with items of an earlier order as new lines. */
 export const withItems = (draft: Draft, items: { item: Items[number]; name: string }[]): Draft =>
   items.reduce((all, { item: { productId, quantity, options, note }, name }) => {
+    if (productId === null) return all;
     const chosen = Object.fromEntries(options.map((option) => [option.optionId, option.quantity]));
     return withLine(all, { ...newLine(all, { id: productId, name }, chosen), quantity, note: note ?? "" });
   }, draft);

@@ -23,6 +23,7 @@ const columns: [string, (order: Order) => string | number | undefined][] = [
   ["customer", (order) => order.customer.name],
   ["fulfillment", (order) => order.fulfillmentType],
   ["source", (order) => order.source],
+  ["channel", (order) => order.channel ?? undefined],
   ["currency", (order) => order.currency],
   ["subtotal", (order) => unitsOf(order.subtotalMinor, order.currency)],
   ["discount", (order) => unitsOf(order.discountMinor, order.currency)],

@@ -24,7 +24,7 @@ function useStaffNames(viewId: string | undefined) {
 
 /** The name of an item as staff read it on the menu. */
 export function ItemName({ item, viewId }: Props) {
-  return useStaffNames(viewId)?.get(item.productId) ?? item.productName;
+  return useStaffNames(viewId)?.get(item.productId ?? "") ?? item.productName;
 }
 
 /** The options of one unit of an item and its note, below its name. */
