@@ -58,6 +58,9 @@ type MadeAttempt struct {
 	RetryIn    time.Duration       // counted from the end of the attempt; only with AttemptRetrying
 }
 
+// PassesTurn reports whether the attempt ends its delivery and others wait for its turn.
+func (a MadeAttempt) PassesTurn() bool { return a.Outgoing.Awaited && a.Status != AttemptRetrying }
+
 // AttemptDetail is an attempt with its request and response.
 type AttemptDetail struct {
 	Attempt

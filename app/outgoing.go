@@ -22,6 +22,7 @@ type Outgoing struct {
 	Active         bool     // the subscription is active
 	Deleted        bool     // the subscription is deleted
 	Ordered        bool     // the delivery takes turns with those of its resource
+	Awaited        bool     // others of its resource waited for its turn when the attempt was loaded
 	Recorded       *Attempt // this attempt, if it has already been recorded
 }
 

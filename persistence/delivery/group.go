@@ -12,13 +12,14 @@ var errClosed = errors.New("the delivery queue is closed")
 
 // grouper lets many callers share one statement (group commit). A single caller does not wait. A
 // caller that follows another one waits for the rest of a pause, during which the next group gathers,
-// unless the group is full before. A busy service therefore sends few statements, whose duration is
-// its only limit.
+// unless the group is full before or a caller is urgent. A busy service therefore sends few statements,
+// whose duration is its only limit.
 type grouper[In, Out any] struct {
 	waiting chan grouped[In, Out]
 	lanes   chan struct{} // contains one element for each running statement
 	closed  chan struct{}
 	timeout time.Duration // for one statement
+	urgent  func(in In) bool
 	run     func(ctx context.Context, group []In) ([]Out, error)
 }
 
@@ -32,11 +33,17 @@ type reply[Out any] struct {
 	err error
 }
 
-// newGrouper starts a grouper. run returns one Out for each In, in the same order.
-func newGrouper[In, Out any](policy GroupPolicy, run func(context.Context, []In) ([]Out, error)) *grouper[In, Out] {
+// newGrouper starts a grouper. run returns one Out for each In, in the same order. urgent reports whether a caller does
+// not wait for the pause, with those that have gathered; nil = none.
+func newGrouper[In, Out any](
+	policy GroupPolicy, urgent func(In) bool, run func(context.Context, []In) ([]Out, error),
+) *grouper[In, Out] {
+	if urgent == nil {
+		urgent = func(In) bool { return false }
+	}
 	g := &grouper[In, Out]{
 		waiting: make(chan grouped[In, Out], policy.Size), lanes: make(chan struct{}, policy.Lanes),
-		closed: make(chan struct{}), timeout: policy.Timeout, run: run,
+		closed: make(chan struct{}), timeout: policy.Timeout, urgent: urgent, run: run,
 	}
 	go g.loop(policy.Size, policy.Pause)
 	return g
@@ -87,8 +94,8 @@ func (g *grouper[In, Out]) loop(size int, pause time.Duration) {
 	}
 }
 
-// gather waits for a first input, and then until the pause is over or the group is full. It returns nil if the grouper
-// is closed.
+// gather waits for a first input, and then until the pause is over, the group is full or an input is urgent. It returns
+// nil if the grouper is closed.
 func (g *grouper[In, Out]) gather(size int, rested <-chan time.Time) []grouped[In, Out] {
 	var group []grouped[In, Out]
 	for {
@@ -102,7 +109,7 @@ func (g *grouper[In, Out]) gather(size int, rested <-chan time.Time) []grouped[I
 		case <-over:
 			return group
 		case next := <-g.waiting:
-			if group = append(group, next); len(group) == size {
+			if group = append(group, next); len(group) == size || g.urgent(next.in) {
 				return group
 			}
 		}

@@ -17,7 +17,7 @@ func TestGrouperIsolatesFailures(t *testing.T) {
 	bad := errors.New("bad row")
 	var largest atomic.Int32
 	started, release := make(chan struct{}, 10), make(chan struct{})
-	g := newGrouper(GroupPolicy{Size: 8, Lanes: lanes, Timeout: time.Minute},
+	g := newGrouper(GroupPolicy{Size: 8, Lanes: lanes, Timeout: time.Minute}, nil,
 		func(_ context.Context, group []int) ([]int, error) {
 			started <- struct{}{}
 			<-release
@@ -65,7 +65,7 @@ func TestGrouperGathersBusyCallers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const pause = 25 * time.Millisecond
 		var groups []int
-		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: pause, Timeout: time.Minute},
+		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: pause, Timeout: time.Minute}, nil,
 			func(_ context.Context, group []int) ([]int, error) {
 				groups = append(groups, len(group))
 				return group, nil
@@ -94,13 +94,38 @@ func TestGrouperGathersBusyCallers(t *testing.T) {
 	})
 }
 
+// A group with an urgent caller does not wait for the pause.
+func TestGrouperSendsUrgentCallersImmediately(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		var groups [][]int
+		urgent := func(n int) bool { return n == 3 }
+		g := newGrouper(GroupPolicy{Size: 8, Lanes: 1, Pause: time.Second, Timeout: time.Minute}, urgent,
+			func(_ context.Context, group []int) ([]int, error) {
+				groups = append(groups, group)
+				return group, nil
+			})
+		defer g.close()
+		began := time.Now()
+		var wait sync.WaitGroup
+		for n := 1; n <= 3; n++ {
+			wait.Go(func() { _, _ = g.do(t.Context(), n) })
+			synctest.Wait()
+		}
+		wait.Wait()
+		if took := time.Since(began); took != 0 || !slices.EqualFunc(groups, [][]int{{1}, {2, 3}}, slices.Equal) {
+			t.Errorf("got groups %v after %s, want [[1] [2 3]] immediately", groups, took)
+		}
+	})
+}
+
 // Full groups are limited only by the duration of their statements: two at a time.
 func TestGrouperIsLimitedByItsStatements(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const statement = 10 * time.Millisecond
 		var largest atomic.Int32
-		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: time.Second, Timeout: time.Minute},
+		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: time.Second, Timeout: time.Minute}, nil,
 			func(_ context.Context, group []int) ([]int, error) {
 				largest.Store(max(largest.Load(), int32(len(group))))
 				time.Sleep(statement)
@@ -128,7 +153,7 @@ func TestClosedGrouperReleasesCallers(t *testing.T) {
 	t.Parallel()
 	block := make(chan struct{})
 	defer close(block)
-	g := newGrouper(GroupPolicy{Size: 1, Lanes: 1, Timeout: time.Minute},
+	g := newGrouper(GroupPolicy{Size: 1, Lanes: 1, Timeout: time.Minute}, nil,
 		func(context.Context, []int) ([]int, error) { <-block; return []int{0}, nil })
 	waiting := make(chan error)
 	go func() { _, err := g.do(context.Background(), 1); waiting <- err }()

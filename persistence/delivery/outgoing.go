@@ -47,6 +47,7 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	}
 	rows, err := q.attempts.System().DB.QueryContext(ctx, `
 		SELECT k.place, d.status, d.ordered,
+			CASE WHEN d.ordered THEN `+othersWait+` ELSE false END,
 			CASE WHEN e.erasing IS NULL OR d.ended_at IS NULL THEN e.body END, -- a replay does not send erased data
 			`+outgoingColumns+`
 		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
@@ -83,6 +84,14 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	return loaded, nil
 }
 
+// othersWait is the condition that other deliveries wait for the turn of an ordered one d. The bound on a row of
+// columns keeps the planner from other indexes, as in candidates.sql.
+const othersWait = `EXISTS (SELECT FROM (SELECT o.queue, o.subscription_id, o.resource FROM deliveries o
+		WHERE o.status = 'queued' AND o.held
+			AND (o.queue, o.subscription_id, o.resource) >= (d.queue, d.subscription_id, d.resource)
+		ORDER BY o.queue, o.subscription_id, o.resource LIMIT 1) o
+	WHERE o.queue = d.queue AND o.subscription_id = d.subscription_id AND o.resource = d.resource)`
+
 // forgetSecret erases a subscription's previous secret if its overlap has ended.
 func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
 	_, err := q.attempts.System().DB.ExecContext(ctx, `UPDATE subscriptions
@@ -100,8 +109,8 @@ const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.trace_contex
 	coalesce(s.previous_secret_until <= now(), false), s.headers,
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status, ordered, body and outgoingColumns. expired reports whether the overlap
-// of the subscription's previous secret has ended.
+// scanOutgoing reads a row of place, status, ordered, awaited, body and outgoingColumns. expired reports whether the
+// overlap of the subscription's previous secret has ended.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
 	var body, trace, reason *string
@@ -110,8 +119,8 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.Ordered, &body, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &trace,
-		&subject, &o.Position, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
+	err = rows.Scan(&place, &o.Status, &o.Ordered, &o.Awaited, &body, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt,
+		&trace, &subject, &o.Position, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
 		&previous, &expired, &headers, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
 		return place, nil, false, err

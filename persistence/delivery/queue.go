@@ -68,8 +68,8 @@ func New(db *pg.DB, config Config) *Queue {
 	q.clearings.after = q.policy.ClearUndispatched
 	q.filters = newFilters()
 	q.lost.of = map[app.JobKind]lostPosition{}
-	q.loader = newGrouper(q.policy.Load, q.outgoing)
-	q.recorder = newGrouper(q.policy.Record, q.recordAttempts)
+	q.loader = newGrouper(q.policy.Load, nil, q.outgoing)
+	q.recorder = newGrouper(q.policy.Record, app.MadeAttempt.PassesTurn, q.recordAttempts)
 	q.orders = newOrderNotifier(q.attempts, q.policy.OrderNotices)
 	q.events = newEventNotifier(q.dispatch, q.policy.EventNotices)
 	q.passed = newTurnNotifier(q.attempts, q.policy.TurnNotices)

@@ -373,6 +373,32 @@ func readsBesideHeld(t *testing.T, held int) map[string]int {
 	return read
 }
 
+// The record of an attempt that ends a delivery does not wait for others if its turn is passed on.
+func TestRecordsThatPassATurnDoNotWait(t *testing.T) {
+	t.Parallel()
+	db, r, _ := orderedStore(t)
+	queue := withPolicy(t, db, func(p *delivery.Policy) { p.Record.Pause = time.Hour })
+	emitOf(t, db, r.Stores[0], app.EventOrderCreated, "ord_1", "ord_1", "ord_1", "ord_1")
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	defer cancel()
+	for event, awaited := range []bool{true, true, true, false} {
+		c := wantClaims(t, db, "after the end of the one before", event+1)[0]
+		outgoing, err := queue.Outgoing(t.Context(), c.ID, 1)
+		must(t, err)
+		made := app.MadeAttempt{
+			DeliveryID: c.ID, Outgoing: outgoing, Number: 1, Status: app.AttemptDelivered, StatusCode: 200, At: noon,
+		}
+		if made.PassesTurn() != awaited {
+			t.Fatalf("event %d passes a turn: got %t, want %t", event+1, !awaited, awaited)
+		}
+		if !awaited {
+			break
+		}
+		_, err = queue.RecordAttempt(ctx, made)
+		must(t, err)
+	}
+}
+
 // The end of an ordered delivery wakes the relays, so that the next one starts without a poll.
 func TestEndOfOrderedDeliveryWakesRelays(t *testing.T) {
 	t.Parallel()
