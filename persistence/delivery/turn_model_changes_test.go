@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -135,16 +136,61 @@ func (m *turnModel) switchOrdering() {
 	must(m.t, err)
 }
 
-// reorder makes a batch of the job that applies the last change.
+// reorder makes a batch of the job that applies the last change. When the job is done, all unfinished deliveries have
+// the present ordering.
 func (m *turnModel) reorder(limit int) {
 	if m.changing.Done {
 		m.changing = app.Reordering{}
 	}
+	id := m.webhooks[1].ID
 	var err error
-	m.changing, err = m.db.Reorder(m.t.Context(), m.now, m.r.Stores[0], m.webhooks[1].ID, m.changing, limit)
+	m.changing, err = m.db.Reorder(m.t.Context(), m.now, m.r.Stores[0], id, m.changing, limit)
 	must(m.t, err)
+	if !m.changing.Done {
+		return
+	}
+	ordering, changing := m.orderingOf(id)
+	wrong := count(m.t, m.db, `SELECT count(*) FROM deliveries
+		WHERE subscription_id = $1 AND status IN ('queued', 'pending', 'retrying') AND resource <> ''
+			AND ordered <> ($2 OR class = 2 AND replay_id IS NOT NULL)`, id, ordering == app.OrderingResource)
+	if changing || wrong > 0 {
+		m.fatalf("the change to %q is done (reordering: %t), but %d deliveries have another ordering", ordering,
+			changing, wrong)
+	}
 }
 
-func (m *turnModel) isChanging(id app.SubscriptionID) bool {
-	return count(m.t, m.db, "SELECT count(*) FROM subscriptions WHERE id = $1 AND reordering", id) > 0
+// orderingOf returns the ordering of a webhook, and whether it is being changed.
+func (m *turnModel) orderingOf(id app.SubscriptionID) (ordering app.Ordering, changing bool) {
+	must(m.t, m.db.System().DB.QueryRowContext(m.t.Context(),
+		"SELECT ordering, reordering FROM subscriptions WHERE id = $1", id).Scan(&ordering, &changing))
+	return ordering, changing
 }
+
+// updateStarted adds the deliveries in progress of the second webhook while it becomes ordered, and removes those that
+// are no longer in progress and have no attempt in flight.
+func (m *turnModel) updateStarted() {
+	var kept []app.DeliveryID
+	inFlight := func(id app.DeliveryID) bool {
+		return slices.ContainsFunc(m.flying, func(a app.MadeAttempt) bool { return a.DeliveryID == id })
+	}
+	ordering, changing := m.orderingOf(m.webhooks[1].ID)
+	rows, err := m.db.System().DB.QueryContext(m.t.Context(), `SELECT id, status IN ('pending', 'retrying')
+		FROM deliveries WHERE subscription_id = $1 AND (status IN ('pending', 'retrying') OR id = ANY ($2))`,
+		m.webhooks[1].ID, idsOrNone(m.started))
+	must(m.t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var id app.DeliveryID
+		var progressing bool
+		must(m.t, rows.Scan(&id, &progressing))
+		switch known := slices.Contains(m.started, id); {
+		case progressing && (known || changing && ordering == app.OrderingResource), known && inFlight(id):
+			kept = append(kept, id)
+		}
+	}
+	must(m.t, rows.Err())
+	m.started = kept
+}
+
+// idsOrNone returns ids as an array that is not null.
+func idsOrNone(ids []app.DeliveryID) []app.DeliveryID { return append([]app.DeliveryID{}, ids...) }

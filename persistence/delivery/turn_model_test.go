@@ -23,6 +23,7 @@ type turnModel struct {
 
 	webhooks []app.Subscription
 	changing app.Reordering       // of the second webhook: the job of its last change
+	started  []app.DeliveryID     // of that webhook: in progress when it became ordered, and since then
 	deleted  []app.SubscriptionID // webhooks whose deliveries have not all ended
 	bulk     []app.ReplayID       // bulk replays whose jobs have not ended
 	claims   []app.Claim          // of relays that run
@@ -176,8 +177,8 @@ func (m *turnModel) claim() {
 // checkClaim checks a delivery that has just been claimed. While the ordering of its webhook changes, some deliveries
 // are ordered and others are not.
 func (m *turnModel) checkClaim(c app.Claim) {
-	if m.isChanging(c.SubscriptionID) {
-		return
+	if ordering, changing := m.orderingOf(c.SubscriptionID); changing && ordering == app.OrderingResource {
+		m.fatalf("delivery %s is claimed while its webhook becomes ordered", c.ID)
 	}
 	for problem, condition := range map[string]string{
 		"while another one is in progress": "o.status IN ('pending', 'retrying')",
@@ -294,42 +295,45 @@ func (m *turnModel) lose() {
 	m.takeOver()
 }
 
-// check checks the deliveries of each resource. Of a webhook that has become ordered, several deliveries of a resource
-// can be in progress, and none may be claimed beside them.
+// check checks the ordered deliveries of each resource, also while the ordering of their webhook changes. Deliveries
+// that were in progress when it became ordered may be in progress together, but none starts beside them.
 func (m *turnModel) check() {
 	m.t.Helper()
+	m.updateStarted()
 	rows, err := m.db.System().DB.QueryContext(m.t.Context(), `
 		SELECT subscription_id, resource,
-			count(*) FILTER (WHERE status IN ('pending', 'retrying')) AS progressing,
+			count(*) FILTER (WHERE status IN ('pending', 'retrying') AND NOT started) AS progressing,
+			count(*) FILTER (WHERE status IN ('pending', 'retrying') AND started) AS started,
 			count(*) FILTER (WHERE status = 'queued' AND NOT held) AS claimable,
 			count(*) FILTER (WHERE status = 'queued' AND held AND class < 2) AS held,
 			count(*) FILTER (WHERE status = 'queued' AND held AND class = 2) AS held_replays,
 			count(*) FILTER (WHERE status = 'queued' AND NOT held AND class = 2) AS claimable_replays,
 			coalesce(min(position) FILTER (WHERE status = 'queued' AND held AND class < 2)
-				< min(position) FILTER (WHERE NOT (status = 'queued' AND held) AND class < 2), false) AS inverted,
+				< min(position) FILTER (WHERE NOT (status = 'queued' AND held) AND class < 2 AND NOT started), false)
+				AS inverted,
 			(SELECT count(*) FROM turns t JOIN deliveries h ON h.id = t.delivery_id
 				WHERE t.subscription_id = d.subscription_id AND t.resource = d.resource
 					AND (h.status IN ('pending', 'retrying') OR h.status = 'queued' AND NOT h.held)) AS holders
-		FROM deliveries d WHERE ordered AND status IN ('queued', 'pending', 'retrying')
-			AND NOT (SELECT s.reordering FROM subscriptions s WHERE s.id = d.subscription_id) GROUP BY 1, 2`)
+		FROM (SELECT *, id = ANY ($1) AS started FROM deliveries) d
+		WHERE ordered AND status IN ('queued', 'pending', 'retrying') GROUP BY 1, 2`, idsOrNone(m.started))
 	must(m.t, err)
 	defer rows.Close()
 	for rows.Next() {
 		var id app.SubscriptionID
 		var resource string
-		var progressing, claimable, held, replays, claimableReplays, holders int
+		var progressing, started, claimable, held, replays, claimableReplays, holders int
 		var inverted bool
-		must(m.t, rows.Scan(&id, &resource, &progressing, &claimable, &held, &replays, &claimableReplays, &inverted,
-			&holders))
-		wasOrdered := id != m.webhooks[1].ID
+		must(m.t, rows.Scan(&id, &resource, &progressing, &started, &claimable, &held, &replays, &claimableReplays,
+			&inverted, &holders))
 		switch {
-		case progressing+claimable > 1 && (wasOrdered || claimable > 0):
-			m.fatalf("%s of %s: %d in progress, %d claimable", resource, id, progressing, claimable)
-		case progressing+claimable == 0:
+		case progressing+claimable > 1, started > 0 && progressing+claimable > 0:
+			m.fatalf("%s of %s: %d in progress beside %d since it became ordered, %d claimable", resource, id,
+				progressing, started, claimable)
+		case progressing+started+claimable == 0:
 			m.fatalf("%s of %s: %d deliveries and %d replays are held back for nothing", resource, id, held, replays)
 		case held > 0 && claimableReplays > 0:
 			m.fatalf("%s of %s: a first delivery waits for a queued replay", resource, id)
-		case inverted && (wasOrdered || claimable > 0):
+		case inverted:
 			m.fatalf("%s of %s: a first delivery waits for a later one", resource, id)
 		case holders != 1:
 			m.fatalf("%s of %s: %d deliveries have the turn", resource, id, holders)

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 	"testing"
+	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
 
@@ -85,5 +86,33 @@ func TestDeliveriesOfAResourceTakeTurns(t *testing.T) {
 	deliver(t, db)
 	if n := count(t, db, "SELECT count(*) FROM turns WHERE subscription_id = $1", ordered.ID); n != 0 {
 		t.Errorf("%d turns without a delivery, want 0", n)
+	}
+}
+
+// Deliveries that are held back neither use the plan of their website nor wait for it, whatever it changes to. The next
+// one in turn waits for a start like any other.
+func TestPlanChangesWhileHeldBack(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	subscribeOrdered(t, db, r, app.EventOrderCreated)
+	store := r.Stores[0]
+	emitOf(t, db, store, app.EventOrderCreated, "ord_1", "ord_1", "ord_1", "ord_1")
+	first := wantClaims(t, db, "at first", 1)[0].ID
+	limit, _ := app.PlanStarter.PerWindow()
+	change(t, db, "UPDATE plan_windows SET started = $1", limit-1)
+	emitOf(t, db, store, app.EventOrderCreated, "ord_2")
+	wantClaims(t, db, "with the last start of the window", 5)
+	emitOf(t, db, store, app.EventOrderCreated, "ord_3")
+	wantClaims(t, db, "after the last start")
+	setPlan(t, db, noon, r.Website, app.PlanEnterprise)
+	wantClaims(t, db, "after the upgrade", 6)
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	attempt(t, db, first, 1, app.AttemptDelivered, time.Second)
+	wantClaims(t, db, "after the downgrade and the end of the first one")
+	next := claimOnce(t, db.Queue, noon.Add(time.Hour), all)
+	if diff := gocmp.Diff(x(2), events(next)); diff != "" {
+		t.Errorf("claimed events in the next window (-want +got):\n%s", diff)
 	}
 }
