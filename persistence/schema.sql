@@ -1436,7 +1436,8 @@ CREATE FUNCTION clear_undispatched()
 AS $function$
 BEGIN
     LOCK TABLE undispatched IN ACCESS EXCLUSIVE MODE NOWAIT;
-    IF EXISTS (SELECT FROM undispatched) THEN
+    IF current_setting('transaction_isolation') <> 'read committed'
+        OR EXISTS (SELECT FROM undispatched) THEN
         RETURN false;
     END IF;
     TRUNCATE undispatched;

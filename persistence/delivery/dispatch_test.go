@@ -362,8 +362,15 @@ func TestUndispatchedEventsAreNotTruncated(t *testing.T) {
 	if n := dispatch(later); n != 1 || size() > 2 {
 		t.Errorf("dispatched %d events, index of %d pages; want the committed event and an empty index", n, size())
 	}
-	emit(t, db, app.EventOrderCreated, 1, r.Stores[0])
-	if n := dispatch(later); n != 1 {
+	tx, err = owner.BeginTx(t.Context(), pgx.TxOptions{IsoLevel: pgx.RepeatableRead})
+	must(t, err)
+	var truncated bool
+	_, err = tx.Exec(t.Context(), "SELECT FROM undispatched")
+	must(t, err)
+	emit(t, db, app.EventOrderCreated, 1, r.Stores[0]) // the transaction does not see it
+	must(t, tx.QueryRow(t.Context(), "SELECT clear_undispatched()").Scan(&truncated))
+	must(t, tx.Commit(t.Context()))
+	if n := dispatch(later); truncated || n != 1 {
 		t.Errorf("dispatched %d events after the truncation, want 1", n)
 	}
 }
