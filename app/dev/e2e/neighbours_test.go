@@ -1,13 +1,18 @@
 package e2e
 
 import (
+	"context"
+	"crypto/rand"
 	"fmt"
 	"net/http"
+	"slices"
 	"testing"
 	"time"
 
+	"github.com/comanda-dev/comanda/activities/smtptest"
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // TestDeadlinesBesideTeardowns deletes a hundred webhooks with many retrying deliveries before the deadlines of two
@@ -54,6 +59,62 @@ func TestDeadlinesBesideTeardowns(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// TestPasswordResetBesideMails requests a thousand password resets of a website's customers before one of another
+// website's owner. The owner's mail arrives among the first ones.
+func TestPasswordResetBesideMails(t *testing.T) {
+	t.Parallel()
+	const mails = 1_000
+	server := smtptest.New(t, smtptest.Config{Certificate: &worldOf(t).tls})
+	settings := map[string]string{"COMANDA_SMTP_URL": server.URL()}
+	serve, url, err := worldOf(t).serve(t.Context(), settings)
+	must(t, err)
+	t.Cleanup(serve.Kill)
+	neighbour, other := newRestaurant(t), newRestaurant(t)
+	neighbour.resetCustomers(mails)
+	_, err = newClient(t, url, "").RequestPasswordReset(t.Context(), comanda.RequestResetRequest{Email: other.email})
+	must(t, err)
+	const queued = "SELECT count(*) FROM mails WHERE store_id = $1 AND status = 'queued'"
+	if n := count(t, queued, neighbour.store); n != mails {
+		t.Fatalf("queued mails of the neighbour: got %d, want %d", n, mails)
+	}
+	t.Cleanup(func() { // the next test of this world needs none of the other mails
+		_, err := worldOf(t).db.System().DB.ExecContext(context.Background(), "DELETE FROM jobs WHERE store_id = $1",
+			neighbour.store)
+		must(t, err)
+	})
+
+	worker(t, settings)
+	before := -1
+	eventually(t, "the owner's mail has arrived", func() error {
+		before = slices.IndexFunc(server.Messages(), func(m smtptest.Message) bool {
+			return slices.Contains(m.To, other.email)
+		})
+		if before < 0 {
+			return errNotYet
+		}
+		return nil
+	})
+	if t.Logf("%d mails of the neighbour arrived before", before); before > mails/10 {
+		t.Errorf("mails of the neighbour before the owner's: got %d of %d, want few", before, mails)
+	}
+}
+
+// resetCustomers registers customers and requests their password resets.
+func (r *restaurant) resetCustomers(n int) {
+	r.t.Helper()
+	db, err := worldOf(r.t).open(true)
+	must(r.t, err)
+	defer db.Close()
+	for i := range n {
+		now := time.Now()
+		session, err := db.RegisterCustomer(r.t.Context(), now, r.store, app.Actor{}, identity.NewCustomer{
+			Email: fmt.Sprintf("guest%d@guests.example", i), FirstName: "Ada", LastName: "Lovelace", PasswordHash: "-",
+		}, time.Hour)
+		must(r.t, err)
+		must(r.t, db.MailCustomerReset(r.t.Context(), now, r.store, session.Customer.ID, app.NewSecret(rand.Text())))
+	}
 }
 
 // failMany creates as many webhooks as a store can have and some events, and waits until all deliveries are retrying.

@@ -192,6 +192,18 @@ func (w *world) start(ctx context.Context, dir string) (err error) {
 	return nil
 }
 
+// open connects to the database. With mails, it enqueues mails.
+func (w *world) open(mails bool) (*persistence.DB, error) {
+	env := w.infra.Ready.Env
+	keyring, err := app.NewKeyring(app.NewSecret(env["COMANDA_SECRET_KEYS"]))
+	if err != nil {
+		return nil, err
+	}
+	return persistence.Open(persistence.Config{
+		URL: env["DATABASE_URL"], SystemURL: env["COMANDA_SYSTEM_DATABASE_URL"], Sealer: keyring.Sealer(), Mails: mails,
+	})
+}
+
 func (w *world) connect() error {
 	env := w.infra.Ready.Env
 	authority, err := os.ReadFile(w.infra.Ready.CAFile)
@@ -205,13 +217,7 @@ func (w *world) connect() error {
 	if w.tls, err = tls.LoadX509KeyPair(env["COMANDA_TLS_CERT"], env["COMANDA_TLS_KEY"]); err != nil {
 		return err
 	}
-	keyring, err := app.NewKeyring(app.NewSecret(env["COMANDA_SECRET_KEYS"]))
-	if err != nil {
-		return err
-	}
-	w.db, err = persistence.Open(persistence.Config{
-		URL: env["DATABASE_URL"], SystemURL: env["COMANDA_SYSTEM_DATABASE_URL"], Sealer: keyring.Sealer(),
-	})
+	w.db, err = w.open(false)
 	if err != nil {
 		return err
 	}
