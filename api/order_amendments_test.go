@@ -1,9 +1,7 @@
 package api
 
 import (
-	"maps"
 	"net/http"
-	"sync"
 	"testing"
 	"time"
 
@@ -196,82 +194,6 @@ func TestAmendOrderRefusals(t *testing.T) {
 	w.do("PATCH", path, w.tokens["STAFF"], object{"note": placed.Note}).refused(app.CodeInvalidTransition)
 }
 
-// The stock follows the difference. Only units that were taken return.
-func TestAmendedStock(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	scarce := w.createProduct(object{"stockQuantity": 5})
-	free := w.createProduct(nil)
-	placed, path := w.place(object{"items": []any{
-		object{"productId": scarce.ID, "quantity": 2}, object{"productId": free.ID, "quantity": 3},
-	}})
-	w.changeProduct(free, object{"stockQuantity": 10})
-	change := func(scarceUnits, freeUnits int, wantScarce, wantFree int64) {
-		t.Helper()
-		w.amend(placed, w.tokens["STAFF"], object{"items": []any{
-			kept(placed.Items[0], object{"quantity": scarceUnits}), kept(placed.Items[1],
-				object{"quantity": freeUnits}),
-		}}).ok(200, &placed)
-		if s, f := w.stockOf(scarce), w.stockOf(free); s != wantScarce || f != wantFree {
-			t.Errorf("%d and %d units: got stocks %d and %d, want %d and %d", scarceUnits, freeUnits, s, f, wantScarce,
-				wantFree)
-		}
-	}
-	change(5, 5, 0, 8) // two units of the second were ordered later than the stock is counted
-	change(1, 4, 4, 9)
-	change(1, 1, 4, 10) // three units were never taken
-	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(placed.Items[0], object{"quantity": 6})}}).
-		refused(app.CodeProductUnavailable)
-	// Units move between items of an order without stock.
-	w.changeProduct(scarce, object{"stockQuantity": 0, "isAvailable": true})
-	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(placed.Items[0], object{"productId": free.ID})}}).
-		ok(200, &placed)
-	if s, f := w.stockOf(scarce), w.stockOf(free); s != 1 || f != 10 {
-		t.Errorf("another product: got stocks %d and %d, want 1 and 10", s, f)
-	}
-	w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody("CANCELLED")).ok(200, nil)
-	if f := w.stockOf(free); f != 10 {
-		t.Errorf("cancelled: got stock %d, want 10", f)
-	}
-}
-
-func TestAmendedTotals(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	placed, path := w.place(altered(delivery(), object{"discountMinor": 100}))
-	w.do("PATCH", "/settings", w.tokens["OWNER"], object{
-		"deliveryFees": object{"EUR": 999}, "taxIncluded": false, "taxDeliveryFee": false, "lowerTotals": "MANAGER",
-	}).ok(200, nil)
-	item := placed.Items[0]
-	lower := object{"items": []any{kept(item, object{"quantity": 1})}}
-	// The rules of the order hold, not the new settings. Before the order is accepted, STAFF may lower the total.
-	w.amend(placed, w.tokens["STAFF"], lower).ok(200, &placed)
-	if placed.TotalMinor != item.UnitPriceMinor-100+250 || !placed.TaxIncluded || placed.DiscountMinor != 100 ||
-		placed.TaxMinor != 72 {
-		t.Errorf("got %+v, want total %d with taxes included, tax 72", placed.Order, item.UnitPriceMinor+150)
-	}
-	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 4})}}).ok(200, &placed)
-	w.do("PATCH", path+"/status", w.tokens["STAFF"], statusBody("CONFIRMED")).ok(200, &placed)
-	w.amend(placed, w.tokens["STAFF"], lower).refused(app.CodeInsufficientRole)
-	high := placed.TotalMinor
-	w.amend(placed, w.tokens["MANAGER"], lower).ok(200, &placed)
-	var trail []app.AuditEntry
-	w.do("GET", "/audit?action=order.total_lowered", w.tokens["OWNER"], nil).ok(200, &trail)
-	want := []map[string]any{{"orderId": placed.Number, "currency": "EUR",
-		"totalMinor": map[string]any{"from": float64(high), "to": float64(placed.TotalMinor)}}}
-	got := []map[string]any{}
-	for _, entry := range trail {
-		got = append(got, entry.Details)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("audit trail (-want +got): %s", diff)
-	}
-	w.amend(placed, w.tokens["STAFF"], object{"discountMinor": 50}).refused(app.CodeInsufficientRole)
-	w.amend(placed, w.tokens["STAFF"], object{"discountMinor": 100, "note": "x"}).ok(200, &placed)
-	w.amend(placed, w.key("own", app.ScopeWriteOrders), object{"discountMinor": 200}).ok(200, &placed)
-	w.amend(placed, w.key("own", app.ScopeReadOrders), object{"discountMinor": 200}).refused(app.CodeInsufficientScope)
-}
-
 // Another customer: the counts move, and the former one reads the order no longer.
 func TestAmendedCustomer(t *testing.T) {
 	t.Parallel()
@@ -312,51 +234,6 @@ func TestAmendedCustomer(t *testing.T) {
 	}
 }
 
-func TestPrintedOrder(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	placed, path := w.place(nil)
-	first := placed.Items[0]
-	printed := func(version int64) *response {
-		t.Helper()
-		return w.do("POST", path+"/printed", w.tokens["STAFF"], object{"version": version})
-	}
-	printed(2).refused(app.CodeValidationFailed)
-	printed(1).ok(200, &placed)
-	changes := func(since string) (found app.OrderItemChanges) {
-		t.Helper()
-		w.do("GET", path+"/changes?since="+since, w.tokens["STAFF"], nil).ok(200, &found)
-		return found
-	}
-	body := func(items ...any) object { return object{"items": items} }
-	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": 3}),
-		object{"productId": first.ProductID, "quantity": 1})).ok(200, &placed)
-	second := placed.Items[1]
-	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": 4}), kept(second, nil))).ok(200, &placed)
-	got := changes("1")
-	want := app.OrderItemChanges{Since: 1, Version: 3, ItemChanges: []app.ItemChange{
-		{ItemID: first.ID, Action: app.ItemChanged, Before: &first, After: &placed.Items[0]},
-		{ItemID: second.ID, Action: app.ItemAdded, After: &second},
-	}}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("changes since version 1 (-want +got): %s", diff)
-	}
-	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": first.Quantity}))).ok(200, &placed)
-	if got := changes("1"); len(got.ItemChanges) != 0 || got.Version != 4 {
-		t.Errorf("after changing back: got %+v, want no changes up to version 4", got)
-	}
-	if got := changes("4"); len(got.ItemChanges) != 0 {
-		t.Errorf("since now: got %+v, want no changes", got)
-	}
-	w.do("GET", path+"/changes?since=5", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
-	w.do("GET", path+"/changes", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
-	printed(3).ok(200, nil)
-	printed(2).ok(200, &placed)
-	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 4 {
-		t.Errorf("got printed version %v of %d, want 3 of 4", placed.PrintedVersion, placed.Version)
-	}
-}
-
 // A repeated change gets the stored response, before the version is looked at.
 func TestRepeatedAmendment(t *testing.T) {
 	t.Parallel()
@@ -371,111 +248,6 @@ func TestRepeatedAmendment(t *testing.T) {
 	}
 	w.do("PATCH", path, w.tokens["STAFF"], object{"note": "x"}, header("Idempotency-Key", "k")).
 		refused(app.CodeIdempotencyKeyReused)
-}
-
-// raceTo runs requests concurrently and counts their statuses.
-func raceTo(requests ...func() *response) map[int]int {
-	codes := make(chan int, len(requests))
-	var wait sync.WaitGroup
-	for _, request := range requests {
-		wait.Go(func() { codes <- request().Code })
-	}
-	wait.Wait()
-	close(codes)
-	count := map[int]int{}
-	for code := range codes {
-		count[code]++
-	}
-	return count
-}
-
-func TestRacingAmendments(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	quantity := func(o orderOut, n int) func() *response {
-		return func() *response {
-			return w.amend(o, w.tokens["STAFF"], object{"items": []any{kept(o.Items[0], object{"quantity": n})}})
-		}
-	}
-	placed, path := w.place(nil)
-	if got := raceTo(quantity(placed, 7), quantity(placed, 8)); !maps.Equal(got, map[int]int{200: 1, 409: 1}) {
-		t.Errorf("two changes of one version: got statuses %v, want one 200 and one 409", got)
-	}
-	for _, status := range []app.OrderStatus{"COMPLETED", "CANCELLED", "CONFIRMED"} {
-		placed, path = w.place(nil)
-		raceTo(quantity(placed, 9), func() *response {
-			return w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody(status))
-		}, func() *response {
-			return w.do("POST", path+"/payments", w.tokens["OWNER"], object{
-				"provider": "STRIPE", "transactionId": "tx_" + string(status), "status": "SUCCEEDED",
-				"amountMinor": 100,
-				"currency":    "EUR", "paymentMethod": "card",
-			})
-		})
-		var shown orderOut
-		w.do("GET", path, w.tokens["OWNER"], nil).ok(200, &shown)
-		amended := shown.Items[0].Quantity == 9
-		if shown.Status != status || shown.PaidMinor != 100 || amended != (shown.Version == 4) {
-			t.Errorf("got %s, paid %d, version %d, amended %t; want %s, 100 and version 4 if amended", shown.Status,
-				shown.PaidMinor, shown.Version, amended, status)
-		}
-	}
-	// The last portion: two changes and a new order.
-	last := w.createProduct(object{"stockQuantity": 1})
-	one, _ := w.place(nil)
-	two, _ := w.place(nil)
-	add := func(o orderOut) func() *response {
-		return func() *response {
-			return w.amend(o, w.tokens["STAFF"], object{"items": []any{
-				kept(o.Items[0], nil), object{"productId": last.ID, "quantity": 1},
-			}})
-		}
-	}
-	got := raceTo(add(one), add(two), func() *response {
-		return w.do("POST", "/orders", w.tokens["STAFF"], altered(w.orderBody("own"),
-			object{"items": []any{object{"productId": last.ID, "quantity": 1}}}))
-	})
-	if got[200]+got[201] != 1 || got[422] != 2 || w.stockOf(last) != 0 {
-		t.Errorf("the last portion: got statuses %v and stock %d, want one success and stock 0", got, w.stockOf(last))
-	}
-	// Orders exchange their customers.
-	var tasks []func() *response
-	for range 10 {
-		tasks = append(tasks, func() *response {
-			o, _ := w.place(object{"customer": object{"name": "A", "email": "a@example.com"}})
-			return w.amend(o, w.tokens["STAFF"], object{"customer": object{"name": "B", "email": "b@example.com"}})
-		}, func() *response {
-			o, _ := w.place(object{"customer": object{"name": "B", "email": "b@example.com"}})
-			return w.amend(o, w.tokens["STAFF"], object{"customer": object{"name": "A", "email": "a@example.com"}})
-		})
-	}
-	if got := raceTo(tasks...); got[200] != len(tasks) {
-		t.Errorf("exchanged customers: got statuses %v, want 200 only", got)
-	}
-}
-
-// A paid order that is lowered, refunded and raised again keeps what was paid.
-func TestAmendedPayments(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	placed, path := w.place(nil)
-	item := placed.Items[0]
-	var payment app.Payment
-	w.do("POST", path+"/payments", w.tokens["OWNER"], object{
-		"provider": "STRIPE", "transactionId": "tx", "status": "SUCCEEDED", "amountMinor": placed.TotalMinor,
-		"currency": "EUR", "paymentMethod": "card",
-	}).ok(201, &payment)
-	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &placed)
-	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 1})}}).ok(200, &placed)
-	w.do("POST", "/payments/"+string(payment.ID)+"/refunds", w.tokens["OWNER"], object{
-		"amountMinor": payment.AmountMinor - placed.TotalMinor, "reason": "less", "providerRefundId": "re",
-	}).ok(201, nil)
-	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &placed)
-	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 3})}}).ok(200, &placed)
-	if placed.PaidMinor != payment.AmountMinor || placed.RefundedMinor >= payment.AmountMinor ||
-		placed.TotalMinor <= payment.AmountMinor {
-		t.Errorf("got %+v, want the payment and the refund, and a total above both", placed.Order)
-	}
 }
 
 // Only another requestedFor moves the deadlines of an acceptance.

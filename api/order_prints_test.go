@@ -1,0 +1,54 @@
+package api
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+func TestPrintedOrder(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed, path := w.place(nil)
+	first := placed.Items[0]
+	printed := func(version int64) *response {
+		t.Helper()
+		return w.do("POST", path+"/printed", w.tokens["STAFF"], object{"version": version})
+	}
+	printed(2).refused(app.CodeValidationFailed)
+	printed(1).ok(200, &placed)
+	changes := func(since string) (found app.OrderItemChanges) {
+		t.Helper()
+		w.do("GET", path+"/changes?since="+since, w.tokens["STAFF"], nil).ok(200, &found)
+		return found
+	}
+	body := func(items ...any) object { return object{"items": items} }
+	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": 3}),
+		object{"productId": first.ProductID, "quantity": 1})).ok(200, &placed)
+	second := placed.Items[1]
+	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": 4}), kept(second, nil))).ok(200, &placed)
+	got := changes("1")
+	want := app.OrderItemChanges{Since: 1, Version: 3, ItemChanges: []app.ItemChange{
+		{ItemID: first.ID, Action: app.ItemChanged, Before: &first, After: &placed.Items[0]},
+		{ItemID: second.ID, Action: app.ItemAdded, After: &second},
+	}}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("changes since version 1 (-want +got): %s", diff)
+	}
+	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": first.Quantity}))).ok(200, &placed)
+	if got := changes("1"); len(got.ItemChanges) != 0 || got.Version != 4 {
+		t.Errorf("after changing back: got %+v, want no changes up to version 4", got)
+	}
+	if got := changes("4"); len(got.ItemChanges) != 0 {
+		t.Errorf("since now: got %+v, want no changes", got)
+	}
+	w.do("GET", path+"/changes?since=5", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
+	w.do("GET", path+"/changes", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
+	printed(3).ok(200, nil)
+	printed(2).ok(200, &placed)
+	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 4 {
+		t.Errorf("got printed version %v of %d, want 3 of 4", placed.PrintedVersion, placed.Version)
+	}
+}
