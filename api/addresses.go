@@ -65,29 +65,17 @@ func (s *Server) addAddress(ctx context.Context, c *call, in addAddressIn) (app.
 }
 
 type changeAddressIn struct {
-	ID         app.CustomerID   `path:"id"`
-	AddressID  app.AddressID    `path:"addressId"`
-	IfMatch    etag             `header:"If-Match"`
-	Label      nullable[string] `json:"label" validate:"omitempty,addresslabel"`
-	Line1      *string          `json:"line1" validate:"omitempty,notblank,addressline"`
-	Line2      nullable[string] `json:"line2" validate:"omitempty,addressline"`
-	City       *string          `json:"city" validate:"omitempty,notblank,city"`
-	Region     nullable[string] `json:"region" validate:"omitempty,region"`
-	PostalCode nullable[string] `json:"postalCode" validate:"omitempty,postalcode"`
-	Country    *string          `json:"country" validate:"omitempty,iso3166_1_alpha2"`
-	Notes      nullable[string] `json:"notes" validate:"omitempty,addressnotes"`
-	IsDefault  *bool            `json:"isDefault"`
+	ID        app.CustomerID   `path:"id"`
+	AddressID app.AddressID    `path:"addressId"`
+	IfMatch   etag             `header:"If-Match"`
+	Label     nullable[string] `json:"label" validate:"omitempty,addresslabel"`
+	deliveryAddressPatchIn
+	IsDefault *bool `json:"isDefault"`
 }
 
 func (in changeAddressIn) apply(a *app.Address) error {
 	patchOrClear(&a.Label, in.Label)
-	patch(&a.Line1, in.Line1)
-	patchOrClear(&a.Line2, in.Line2)
-	patch(&a.City, in.City)
-	patchOrClear(&a.Region, in.Region)
-	patchOrClear(&a.PostalCode, in.PostalCode)
-	patch(&a.Country, in.Country)
-	patchOrClear(&a.Notes, in.Notes)
+	in.deliveryAddressPatchIn.apply(&a.DeliveryAddress)
 	patch(&a.IsDefault, in.IsDefault)
 	return nil
 }
