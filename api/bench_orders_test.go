@@ -46,6 +46,53 @@ func BenchmarkPlaceOrder(b *testing.B) {
 	against(b, workers, 200, "orders", inTurns(place[:]), inTurns(bare[:]))
 }
 
+// BenchmarkAmendOrder measures PATCH /orders/{id}, which changes the quantity of one of five items, against POST /orders
+// of such orders: bare is the latter.
+func BenchmarkAmendOrder(b *testing.B) {
+	const stores, each = 8, 4 // open orders
+	workers := 2 * runtime.GOMAXPROCS(0)
+	server, db, _, ids := benchServer(b, stores)
+	send := sender(b, server, workers)
+	open := make(chan *amendable, stores*each)
+	var place [stores]func()
+	for i, store := range ids {
+		issued, err := db.IssueAPIKey(b.Context(), noon, store,
+			app.NewAPIKey{Name: "bench", Scopes: []app.Scope{app.ScopeWriteOrders}})
+		must(err)
+		order := requester(b, server, workers, "POST", "/orders", issued.Key.Reveal(), fiveItems(b, db, store))
+		place[i] = forget(order)
+		for range each {
+			var placed struct{ Data app.Order }
+			must(json.Unmarshal([]byte(order()), &placed))
+			open <- &amendable{placed.Data, issued.Key.Reveal()}
+		}
+	}
+	against(b, workers, 200, "amendments", func() {
+		o := <-open
+		defer func() { open <- o }()
+		send("PATCH", "/orders/"+string(o.ID), o.key, o.change(), ifMatch(o.Version))
+		o.Version++
+	}, inTurns(place[:]))
+}
+
+// amendable is an open order and a key that may change it.
+type amendable struct {
+	app.Order
+	key string
+}
+
+// change is the body of a change of the first item's quantity, which differs from the present one.
+func (o *amendable) change() string {
+	items := make([]map[string]any, len(o.Items))
+	for i, item := range o.Items {
+		items[i] = map[string]any{"id": item.ID}
+	}
+	items[0]["quantity"] = 2 + o.Version%2
+	body, err := json.Marshal(map[string]any{"items": items})
+	must(err)
+	return string(body)
+}
+
 func inTurns(calls []func()) func() {
 	var next atomic.Int64
 	return func() { calls[next.Add(1)%int64(len(calls))]() }

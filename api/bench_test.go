@@ -109,24 +109,35 @@ func benchServer(b *testing.B, stores int) (*Server, *persistencetest.Database, 
 // requester returns what sends a request to a handler behind TLS, over as many connections
 // as there are workers, and returns the body of the response, which must be a success.
 func requester(b *testing.B, handler http.Handler, workers int, method, path, token, body string) func() string {
+	send := sender(b, handler, workers)
+	return func() string { return send(method, path, token, body) }
+}
+
+// sender is [requester] for requests that differ, with further headers.
+func sender(
+	b *testing.B, handler http.Handler, workers int,
+) func(method, path, token, body string, headers ...func(*http.Request)) string {
 	server := httptest.NewTLSServer(handler)
 	b.Cleanup(server.Close)
 	client := server.Client()
 	client.Transport.(*http.Transport).MaxIdleConnsPerHost = workers
-	return func() string {
+	return func(method, path, token, body string, headers ...func(*http.Request)) string {
 		r, err := http.NewRequestWithContext(b.Context(), method, server.URL+path, strings.NewReader(body))
 		must(err)
 		r.Header.Set("Content-Type", "application/json")
 		r.Header.Set("Authorization", "Bearer "+token)
+		for _, set := range headers {
+			set(r)
+		}
 		response, err := client.Do(r)
 		must(err)
-		body, err := io.ReadAll(response.Body)
+		answer, err := io.ReadAll(response.Body)
 		must(err)
 		response.Body.Close()
 		if response.StatusCode/100 != 2 {
-			b.Errorf("got %s, want a status of success: %s", response.Status, body)
+			b.Errorf("got %s, want a status of success: %s", response.Status, answer)
 		}
-		return string(body)
+		return string(answer)
 	}
 }
 
