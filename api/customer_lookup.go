@@ -15,14 +15,21 @@ type findCustomerIn struct {
 	Phone string `query:"phone" validate:"required,dialled,max=40"`
 }
 
-// findCustomer counts the request before it searches: a number that nobody has is a guess too.
+// findCustomer counts the request before it searches: a number that nobody has is a guess too. A text that is not a
+// number of the store's country is not.
 func (s *Server) findCustomer(ctx context.Context, c *call, in findCustomerIn) (app.FoundCustomer, error) {
+	store, err := s.db.Store(ctx, c.now, c.principal.StoreID)
+	if err != nil {
+		return app.FoundCustomer{}, err
+	}
+	number, err := internationalNumber(in.Phone, store.CountryCode)
+	if err != nil {
+		return app.FoundCustomer{}, err
+	}
 	if err := s.limitQuotas(ctx, c, c.principal.StoreID); err != nil {
 		return app.FoundCustomer{}, err
 	}
-	return s.db.FindCustomer(ctx, c.principal.StoreID, func(country string) (string, error) {
-		return internationalNumber(in.Phone, country)
-	})
+	return s.db.FindCustomer(ctx, c.principal.StoreID, number)
 }
 
 // internationalNumber returns a phone number in E.164, as it is dialled in a country. It returns VALIDATION_FAILED if

@@ -230,6 +230,7 @@ func TestLookupsAreLimited(t *testing.T) {
 	staff, key := w.tokens["STAFF"], w.key("own", app.ScopeReadCustomers)
 	for range 5 {
 		w.lookUp(staff, "Ada").refused(app.CodeValidationFailed, "phone")
+		w.lookUp(staff, "0").refused(app.CodeValidationFailed, "phone")
 		w.do("GET", "/customers/lookup?phone=1&storeId="+string(w.stores["sibling"].id), staff, nil).
 			refused(app.CodeStoreMismatch)
 	}

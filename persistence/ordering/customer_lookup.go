@@ -8,24 +8,13 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// FindCustomer returns the newest customer of a store with a phone number in E.164, which number derives from the
-// country of the store. It returns NOT_FOUND if nobody has the number, and the errors of number.
-func (db *DB) FindCustomer(
-	ctx context.Context, store app.StoreID, number func(country string) (string, error),
-) (app.FoundCustomer, error) {
+// FindCustomer returns the newest customer of a store with a phone number in E.164. It returns NOT_FOUND if nobody has
+// the number.
+func (db *DB) FindCustomer(ctx context.Context, store app.StoreID, phone string) (app.FoundCustomer, error) {
 	var found app.FoundCustomer
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		found = app.FoundCustomer{}
-		var country string
-		err := tx.Tx.QueryRowContext(ctx, "SELECT country_code FROM stores WHERE id = $1", store).Scan(&country)
-		if err != nil {
-			return err
-		}
-		phone, err := number(country)
-		if err != nil {
-			return err
-		}
-		err = tx.Tx.QueryRowContext(ctx, `SELECT id, trim(first_name || ' ' || last_name), phone FROM customers
+		err := tx.Tx.QueryRowContext(ctx, `SELECT id, trim(first_name || ' ' || last_name), phone FROM customers
 			WHERE store_id = $1 AND search_phone = $2 AND erased_at IS NULL
 			ORDER BY created_at DESC, id DESC LIMIT 1`, store, phone).Scan(&found.ID, &found.Name, &found.Phone)
 		if err != nil {
