@@ -84,6 +84,36 @@ func TestPayAfterErasure(t *testing.T) {
 	}
 }
 
+// The card, the reasons and the notes of an order from the time before it was given to another customer are erased with
+// the former one. Later ones stay.
+func TestEraseFormerCustomer(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	staff, s := w.tokens["OWNER"], w.addShopper()
+	path := "/orders/" + string(s.order.ID)
+	var o orderOut
+	w.do("GET", path, staff, nil).ok(200, &o)
+	w.amend(o, staff, object{"note": nil, "items": []any{object{"id": o.Items[0].ID, "note": nil}}}).ok(200, &o)
+	w.now = w.now.Add(time.Second)
+	w.amend(o, staff, object{
+		"customer": object{"name": "Bob"}, "deliveryAddress": object{"line1": "1 Road"},
+	}).ok(200, nil)
+	w.now = w.now.Add(time.Second)
+	w.do("POST", path+"/payments", staff, altered(paymentBody(), object{
+		"cardLast4": "4242", "transactionId": "later",
+	})).ok(201, nil)
+	w.settle(s)
+	w.do("DELETE", s.path, w.tokens["ADMIN"], nil).ok(204, nil)
+	w.exec("DELETE FROM outbox")
+	w.exec("UPDATE orders SET metadata = '{}'")
+	if places := w.placesOf(personal, personalCard+`"`); len(places) > 0 {
+		t.Errorf("personal data: got %q, want none", places)
+	}
+	if places := w.placesOf(`4242"`); len(places) != 1 {
+		t.Errorf("the card of the new customer: got %q, want it in payments", places)
+	}
+}
+
 // shopper is a customer with data in every table.
 type shopper struct {
 	loginCustomerOut

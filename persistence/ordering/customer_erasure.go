@@ -13,6 +13,11 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
+// ordersOfCustomer are the orders of customer $2 of store $1, also those that were given to another customer at a time.
+const ordersOfCustomer = `(SELECT id AS order_id, 'infinity'::timestamptz AS until FROM orders
+		WHERE store_id = $1 AND customer_id = $2
+	UNION ALL SELECT order_id, at FROM order_history WHERE store_id = $1 AND former_customer = $2)`
+
 // erasures replace or delete the personal data of customer $2 of store $1 (docs/behaviour.md#erasure). Amounts, counts
 // and the ids of payment providers stay, because accounting needs them. $3 is the time.
 var erasures = []string{
@@ -31,23 +36,19 @@ var erasures = []string{
 	// Keys are kept for a day.
 	`DELETE FROM idempotency_keys WHERE store_id = $1 AND $3::timestamptz IS NOT NULL AND subject IN (
 		SELECT $2::text
-		UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
-		UNION ALL SELECT order_id FROM order_history WHERE store_id = $1 AND former_customer = $2
+		UNION ALL SELECT order_id FROM ` + ordersOfCustomer + ` o
 		UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2
-		UNION ALL SELECT r.payment_id FROM refunds r JOIN orders o ON o.id = r.order_id AND o.store_id = r.store_id
-			WHERE r.store_id = $1 AND o.customer_id = $2)`,
-	`UPDATE refunds r SET reason = '' FROM orders o
-		WHERE r.store_id = $1 AND o.store_id = $1 AND o.id = r.order_id AND o.customer_id = $2
-			AND $3::timestamptz IS NOT NULL`,
-	`UPDATE payments p SET card_last4 = '' FROM orders o
-		WHERE p.store_id = $1 AND o.store_id = $1 AND o.id = p.order_id AND o.customer_id = $2
-			AND $3::timestamptz IS NOT NULL`,
+		UNION ALL SELECT r.payment_id FROM refunds r JOIN ` + ordersOfCustomer + ` o USING (order_id)
+			WHERE r.store_id = $1)`,
+	`UPDATE refunds r SET reason = '' FROM ` + ordersOfCustomer + ` o
+		WHERE r.store_id = $1 AND r.order_id = o.order_id AND r.created_at <= o.until AND $3::timestamptz IS NOT NULL`,
+	`UPDATE payments p SET card_last4 = '' FROM ` + ordersOfCustomer + ` o
+		WHERE p.store_id = $1 AND p.order_id = o.order_id AND p.created_at <= o.until AND $3::timestamptz IS NOT NULL`,
 	`UPDATE order_history h SET reason = '', item_changes = CASE WHEN h.item_changes IS NOT NULL THEN (
 			SELECT coalesce(jsonb_agg(c #- '{before,note}' #- '{after,note}' ORDER BY n), '[]')
 			FROM jsonb_array_elements(h.item_changes) WITH ORDINALITY AS x (c, n)) END
-		FROM orders o
-		WHERE h.store_id = $1 AND o.store_id = $1 AND o.id = h.order_id AND o.customer_id = $2
-			AND $3::timestamptz IS NOT NULL`,
+		FROM ` + ordersOfCustomer + ` o
+		WHERE h.store_id = $1 AND h.order_id = o.order_id AND h.at <= o.until AND $3::timestamptz IS NOT NULL`,
 	`UPDATE order_items i SET note = '' FROM orders o
 		WHERE i.store_id = $1 AND o.store_id = $1 AND o.id = i.order_id AND o.customer_id = $2
 			AND $3::timestamptz IS NOT NULL`,
