@@ -52,6 +52,10 @@ func (c *call) bind(in any) error {
 			b.fault(d.Path, d.Message)
 		}
 	}
+	if c.route.Handler.rows && b.onlyInRows() {
+		c.rowFaults = b.faults // the handler adds those that it finds in the store
+		return nil
+	}
 	if len(b.faults) > 0 {
 		return app.InvalidAll(b.faults)
 	}
@@ -102,6 +106,16 @@ func (b *binder) faulty(path string) bool {
 		}
 	}
 	return false
+}
+
+// onlyInRows reports whether there are faults, all of them of single rows, and room for more.
+func (b *binder) onlyInRows() bool {
+	for _, f := range b.faults {
+		if !strings.HasPrefix(f.Path, "rows[") {
+			return false
+		}
+	}
+	return len(b.faults) > 0 && !b.full()
 }
 
 // fault adds a fault, unless the path or one of its parents already has one.

@@ -28,7 +28,7 @@ type call struct {
 	exchange  *exchange
 	now       time.Time
 	body      []byte            // JSON; nil = none
-	rowFaults []app.Detail      // of rows whose cells body does not contain
+	rowFaults []app.Detail      // of rows of the body; the handler refuses them
 	principal app.Principal     // zero on routes without an access token
 	refresh   refreshToken      // zero except on routes by refresh token
 	once      *persistence.Once // nil on routes that do not accept an Idempotency-Key

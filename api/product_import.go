@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
+	"strings"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/ordering"
@@ -63,16 +65,54 @@ func (in importProductsIn) check() []app.Detail {
 
 // importProducts creates and changes products by SKU, all or none.
 func (s *Server) importProducts(ctx context.Context, c *call, in importProductsIn) (app.ProductImport, error) {
+	if len(c.rowFaults) > 0 {
+		return app.ProductImport{}, s.importFaults(ctx, c, in)
+	}
 	rows := make([]ordering.ProductRow, len(in.Rows))
 	for i, row := range in.Rows {
 		if row.StoreID != "" && row.StoreID != c.principal.StoreID {
 			return app.ProductImport{}, app.StoreMismatch()
 		}
-		rows[i] = ordering.ProductRow{SKU: row.SKU, Apply: func(p *app.Product, exists bool) []app.Detail {
-			return row.apply(c, p, exists)
-		}}
+		rows[i] = row.of(c)
 	}
 	return s.db.ImportProducts(ctx, c.now, c.principal.StoreID, c.actor(), rows, in.DryRun, c.once)
+}
+
+func (in importedProductIn) of(c *call) ordering.ProductRow {
+	return ordering.ProductRow{SKU: in.SKU, Apply: func(p *app.Product, exists bool) []app.Detail {
+		return in.apply(c, p, exists)
+	}}
+}
+
+// importFaults returns the error of an import with faulty rows, which lists their faults by row together with those
+// that only the store's products show. Rows without a SKU of their own are not compared with products.
+func (s *Server) importFaults(ctx context.Context, c *call, in importProductsIn) error {
+	rows := make([]ordering.ProductRow, len(in.Rows))
+	seen := map[string]bool{"": true}
+	for i, row := range in.Rows {
+		rows[i] = ordering.ProductRow{Apply: func(*app.Product, bool) []app.Detail { return nil }}
+		if !seen[row.SKU] {
+			rows[i] = row.of(c)
+		}
+		seen[row.SKU] = true
+	}
+	found, err := s.db.ImportFaults(ctx, c.now, c.principal.StoreID, rows)
+	if err != nil {
+		return err
+	}
+	known := binder{faults: c.rowFaults, most: app.MaxImportFaults}
+	for _, fault := range found {
+		known.fault(fault.Path, fault.Message)
+	}
+	slices.SortStableFunc(known.faults, func(a, b app.Detail) int { return rowOf(a) - rowOf(b) })
+	return app.InvalidAll(known.faults)
+}
+
+// rowOf returns the row of a fault.
+func rowOf(fault app.Detail) (row int) {
+	text, _, _ := strings.Cut(strings.TrimPrefix(fault.Path, "rows["), "]")
+	row, _ = strconv.Atoi(text)
+	return row
 }
 
 // apply applies a row to a product, which is empty unless it exists, and returns the faults of the result.

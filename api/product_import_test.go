@@ -278,7 +278,7 @@ func TestBadImports(t *testing.T) {
 		"CSV: wrong numbers": {head + "G,Good,1,EUR\nH,x,\"9,50\",EUR\nI,x,9.50,EUR\nJ,x,1e3,EUR\nK,x, 1,EUR\n" +
 			"L,x,0950,EUR\nM,x,,EUR\nN,x,-1,EUR\nO,x,99999999999999999999,EUR\n",
 			"rows[1].priceMinor|rows[2].priceMinor|rows[3].priceMinor|rows[4].priceMinor|rows[5].priceMinor|" +
-				"rows[6].priceMinor|rows[8].priceMinor|rows[7].priceMinor"},
+				"rows[6].priceMinor|rows[7].priceMinor|rows[8].priceMinor"},
 		"CSV: faulty cells": {"sku,name,isAvailable,currency,category\n,x,yes,eur,\" \"\n",
 			"rows[0].isAvailable|rows[0].sku|rows[0].category|rows[0].currency"},
 		"CSV: no header":          {"", ""},

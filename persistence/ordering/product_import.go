@@ -46,9 +46,12 @@ func (db *DB) ImportProducts(
 		ctx context.Context, tx bun.Tx,
 	) (app.ProductImport, error) {
 		result := app.ProductImport{DryRun: dryRun}
-		planned, err := planImport(ctx, tx, now, store, rows)
+		planned, faults, err := planImport(ctx, tx, now, store, rows)
 		if err != nil {
 			return result, err
+		}
+		if len(faults) > 0 {
+			return result, app.InvalidAll(faults[:min(len(faults), app.MaxImportFaults)])
 		}
 		for _, p := range planned {
 			result.Add(p.after.SKU, p.exists, p.fields)
@@ -64,15 +67,28 @@ func (db *DB) ImportProducts(
 	return done, err
 }
 
+// ImportFaults returns the faults of an import's rows, those of a row together. It writes nothing. It returns CONFLICT
+// as [DB.ImportProducts] does.
+func (db *DB) ImportFaults(
+	ctx context.Context, now time.Time, store app.StoreID, rows []ProductRow,
+) (faults []app.Detail, err error) {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		_, faults, err = planImport(ctx, tx, app.At(now).Time, store, rows)
+		return err
+	})
+	return faults, err
+}
+
 func importRaced() error {
 	return app.Errorf(app.CodeConflict,
 		"another request was using a SKU or an externalId of this import; send the request again")
 }
 
-// planImport locks the products of an import, by id as orders do, and applies the rows to them.
+// planImport locks the products of an import, by id as orders do, and applies the rows to them. It returns the faults of
+// the rows in their order.
 func planImport(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, rows []ProductRow,
-) ([]plannedProduct, error) {
+) ([]plannedProduct, []app.Detail, error) {
 	skus := make([]string, len(rows))
 	for i, row := range rows {
 		skus[i] = row.SKU
@@ -82,31 +98,28 @@ func planImport(
 		Where("p.store_id = ? AND p.deleted_at IS NULL AND p.sku <> '' AND p.sku IN (?)", store, bun.List(skus)).
 		OrderExpr("p.id").For("NO KEY UPDATE").Scan(ctx)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	existing := map[string]app.Product{}
 	for _, row := range found {
 		existing[row.SKU] = row.product(now)
 	}
 	planned := make([]plannedProduct, len(rows))
-	var faults []app.Detail
+	faults := make([][]app.Detail, len(rows))
 	for i, row := range rows {
 		p := plannedProduct{}
 		p.before, p.exists = existing[row.SKU]
 		p.after = p.before
 		for _, fault := range row.Apply(&p.after, p.exists) {
-			faults = append(faults, inRow(i, fault))
+			faults[i] = append(faults[i], inRow(i, fault))
 		}
 		planned[i] = p.finish(now, store)
 	}
 	taken, err := takenExternalIDs(ctx, tx, store, planned)
-	if err != nil {
-		return nil, err
+	for row, fault := range taken {
+		faults[row] = append(faults[row], inRow(row, fault))
 	}
-	if faults = append(faults, taken...); len(faults) > 0 {
-		return nil, app.InvalidAll(faults[:min(len(faults), app.MaxImportFaults)])
-	}
-	return planned, nil
+	return planned, slices.Concat(faults...), err
 }
 
 // inRow returns a fault of a row as a fault of the import.
@@ -132,11 +145,11 @@ func (p plannedProduct) finish(now time.Time, store app.StoreID) plannedProduct 
 	return p
 }
 
-// takenExternalIDs returns the faults of rows whose externalId belongs to another product after the import. It returns
+// takenExternalIDs returns the faults, by row, of rows whose externalId belongs to another product after the import. It returns
 // CONFLICT if that product has the SKU of the row: another request has created it since the import looked for it.
 func takenExternalIDs(
 	ctx context.Context, tx bun.Tx, store app.StoreID, planned []plannedProduct,
-) ([]app.Detail, error) {
+) (map[int]app.Detail, error) {
 	rowOf := map[string]int{}           // by wanted externalId
 	after := map[app.ProductID]string{} // externalIds of the products of the import
 	for i, p := range planned {
@@ -157,7 +170,7 @@ func takenExternalIDs(
 	err := tx.NewSelect().Model(&owners).Column("id", "sku", "external_id").
 		Where("p.store_id = ? AND p.deleted_at IS NULL AND p.external_id <> ''", store).
 		Where("p.external_id IN (?)", bun.List(wanted)).OrderExpr("p.external_id").Scan(ctx)
-	var faults []app.Detail
+	faults := map[int]app.Detail{}
 	for _, owner := range owners {
 		kept, imported := after[owner.ID]
 		switch {
@@ -166,8 +179,7 @@ func takenExternalIDs(
 		case !imported && owner.SKU == planned[rowOf[owner.ExternalID]].after.SKU:
 			return nil, importRaced()
 		}
-		fault := app.Detail{Path: "externalId", Message: "belongs to " + string(owner.ID)}
-		faults = append(faults, inRow(rowOf[owner.ExternalID], fault))
+		faults[rowOf[owner.ExternalID]] = app.Detail{Path: "externalId", Message: "belongs to " + string(owner.ID)}
 	}
 	return faults, err
 }
