@@ -28,7 +28,7 @@ type placeOrderIn struct {
 	Source             app.OrderSource      `json:"source" validate:"omitempty,enum"`
 	Channel            *string              `json:"channel" validate:"omitempty,notblank,channel"`
 	CustomerID         app.CustomerID       `json:"customerId" validate:"omitempty,id"`
-	Customer           *guestIn             `json:"customer"`
+	Customer           nullable[guestIn]    `json:"customer"` // null = absent
 	DeliveryAddress    *app.DeliveryAddress `json:"deliveryAddress"`
 	StoreViewID        app.StoreViewID      `json:"storeViewId" validate:"omitempty,id"`
 	DiscountMinor      int64                `json:"discountMinor" validate:"amount"`
@@ -85,13 +85,22 @@ func (in guestIn) guest() app.OrderCustomer {
 	return app.OrderCustomer{Name: in.Name, Email: in.Email, Phone: in.Phone}
 }
 
+// guest returns the guest, nil for an order without one.
+func (in placeOrderIn) guest() *guestIn {
+	if in.Customer == nil {
+		return nil
+	}
+	return *in.Customer
+}
+
 func (in placeOrderIn) check() []app.Detail {
 	var faults []app.Detail
 	for i, item := range in.Items {
 		faults = append(faults, item.lineIn().check(fmt.Sprintf("items[%d].", i))...)
 	}
-	if in.CustomerID != "" || in.Customer != nil || in.FulfillmentType == app.FulfillmentDelivery {
-		faults = append(faults, checkGuest(in.CustomerID, in.Customer)...)
+	guest := in.guest()
+	if in.CustomerID != "" || guest != nil || in.FulfillmentType == app.FulfillmentDelivery {
+		faults = append(faults, checkGuest(in.CustomerID, guest)...)
 	}
 	switch in.FulfillmentType {
 	case app.FulfillmentDelivery:
@@ -136,8 +145,8 @@ func (in placeOrderIn) order(c *call) app.NewOrder {
 	for _, item := range in.Items {
 		wanted.Items = append(wanted.Items, item.item())
 	}
-	if in.Customer != nil {
-		wanted.Guest = in.Customer.guest()
+	if guest := in.guest(); guest != nil {
+		wanted.Guest = guest.guest()
 	}
 	if wanted.StoreViewID == "" {
 		wanted.StoreViewID = c.principal.View.ID

@@ -4,7 +4,7 @@
 //	…
 //	order, err := client.PlaceOrder(ctx, comanda.PlaceOrderRequest{
 //		FulfillmentType: comanda.FulfillmentTypePickup,
-//		Customer:        &comanda.GuestRequest{Name: "Ada Lovelace"},
+//		Customer:        comanda.Set(comanda.GuestRequest{Name: "Ada Lovelace"}),
 //		Items:           []comanda.OrderItemRequest{{ProductID: &id, Quantity: 2}},
 //	})
 //

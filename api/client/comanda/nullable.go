@@ -2,7 +2,8 @@ package comanda
 
 import "encoding/json"
 
-// Nullable is a member of a change: its zero value leaves the member as it is, [Null] clears it, and [Set] sets it.
+// Nullable is a member that can be null: its zero value omits the member, which a change leaves as it is, [Null] clears
+// it, and [Set] sets it.
 type Nullable[T any] struct {
 	value *T
 	given bool

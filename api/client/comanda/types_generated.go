@@ -2956,9 +2956,9 @@ type PeriodMeta struct {
 type PlaceOrderRequest struct {
 	// The sales channel in words, such as an aggregator. Default: none, for the store's own orders.
 	Channel *string `json:"channel,omitzero"`
-	// A guest. Give either customerId or customer, or neither if it is not for DELIVERY. No customer is kept of a guest
-	// without email and phone number.
-	Customer *GuestRequest `json:"customer,omitzero"`
+	// A guest. Give either customerId or customer, or neither if it is not for DELIVERY; null is neither. No customer
+	// is kept of a guest without email and phone number.
+	Customer Nullable[GuestRequest] `json:"customer,omitzero"`
 	// A customer of the store.
 	CustomerID *string `json:"customerId,omitzero"`
 	// Required for DELIVERY, not allowed otherwise.

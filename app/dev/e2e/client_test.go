@@ -73,7 +73,7 @@ func TestGoClientRepeatsWithOneKey(t *testing.T) {
 	for _, key := range []string{"a", "b", "c", "a"} {
 		order, err := client.PlaceOrder(t.Context(), comanda.PlaceOrderRequest{
 			FulfillmentType: comanda.FulfillmentTypePickup,
-			Customer:        &comanda.GuestRequest{Name: "Ada Lovelace"},
+			Customer:        comanda.Set(comanda.GuestRequest{Name: "Ada Lovelace"}),
 			Items:           []comanda.OrderItemRequest{{ProductID: new(string(r.product)), Quantity: 1}},
 		}, comanda.IdempotencyKey(key))
 		must(t, err)

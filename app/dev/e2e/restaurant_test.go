@@ -123,7 +123,7 @@ func (r *restaurant) newOrder() comanda.PlaceOrderRequest {
 	return comanda.PlaceOrderRequest{
 		Items:           []comanda.OrderItemRequest{{ProductID: new(string(r.product)), Quantity: 2}},
 		FulfillmentType: comanda.FulfillmentTypePickup,
-		Customer:        &comanda.GuestRequest{Name: "Ada Lovelace", Email: new("ada@example.com")},
+		Customer:        comanda.Set(comanda.GuestRequest{Name: "Ada Lovelace", Email: new("ada@example.com")}),
 	}
 }
 

@@ -9486,8 +9486,8 @@ export interface components {
              * @example Uber Eats
              */
             channel?: string;
-            /** @description A guest. Give either customerId or customer, or neither if it is not for DELIVERY. No customer is kept of a guest without email and phone number. */
-            customer?: components["schemas"]["GuestRequest"];
+            /** @description A guest. Give either customerId or customer, or neither if it is not for DELIVERY; null is neither. No customer is kept of a guest without email and phone number. */
+            customer?: null | components["schemas"]["GuestRequest"];
             /**
              * @description A customer of the store.
              * @example cus_019ced814dfa7d91a4e5f60718293a4b
