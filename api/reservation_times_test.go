@@ -161,6 +161,15 @@ func TestSlots(t *testing.T) {
 	count("the rest of the night", key, "date=2026-03-28&partySize=4&durationMinutes=60", 5)
 	count("the closed Friday", staff, "date=2026-03-20&partySize=1", 0)
 	count("after the booking window", staff, "date=2026-05-01&partySize=1", 0)
+	full := w.reserve(object{"startAt": "2026-03-27T18:00:00+01:00", "durationMinutes": 60, "partySize": 10})
+	count("in a full hour", staff, "date=2026-03-27&partySize=10&durationMinutes=60", 12)
+	count("a change of the party that fills it", staff,
+		"date=2026-03-27&partySize=10&durationMinutes=60&exceptReservationId="+string(full.ID), 16)
+	w.do("PATCH", "/reservations/"+string(full.ID)+"/status", w.tokens["STAFF"], statusBody("CANCELLED")).ok(200, nil)
+	for _, id := range []app.ReservationID{"rsv_none", w.stores["sibling"].reservation.ID} {
+		w.do("GET", "/reservations/slots?date=2026-03-27&partySize=1&exceptReservationId="+string(id), staff, nil).
+			refused(app.CodeNotFound)
+	}
 	count("the default duration", key, "date=2026-03-27&partySize=2", 24)
 	w.do("GET", "/reservations/slots?date=2026-03-20&partySize=2", w.tokens["FOREIGN"], nil).ok(200, nil)
 

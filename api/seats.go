@@ -9,7 +9,7 @@ import (
 // Operations of seats.
 var (
 	getSeats  = handle("getSeats", (*Server).seatsOfDay)
-	listSlots = handle("listReservationSlots", (*Server).slots)
+	listSlots = handle("listReservationSlots", (*Server).slots, app.CodeNotFound)
 )
 
 type seatsIn struct {
@@ -23,13 +23,14 @@ func (s *Server) seatsOfDay(ctx context.Context, c *call, in seatsIn) (app.Seats
 
 type slotsIn struct {
 	storeParam
-	Date            string `query:"date" validate:"required,date"`
-	PartySize       int    `query:"partySize" validate:"required,partysize"`
-	DurationMinutes *int   `query:"durationMinutes" validate:"omitempty,stay"`
+	Date            string            `query:"date" validate:"required,date"`
+	PartySize       int               `query:"partySize" validate:"required,partysize"`
+	DurationMinutes *int              `query:"durationMinutes" validate:"omitempty,stay"`
+	Except          app.ReservationID `query:"exceptReservationId" validate:"omitempty,id"`
 }
 
 func (s *Server) slots(ctx context.Context, c *call, in slotsIn) (list[app.Slot, totalMeta], error) {
-	q := app.SlotQuery{Date: in.Date, PartySize: in.PartySize}
+	q := app.SlotQuery{Date: in.Date, PartySize: in.PartySize, Except: in.Except}
 	patch(&q.Minutes, in.DurationMinutes)
 	found, err := s.db.Slots(ctx, c.now, c.principal.StoreID, c.actor(), q)
 	return list[app.Slot, totalMeta]{found, totalMeta{Total: len(found), RequestID: c.exchange.id}}, err

@@ -77,7 +77,8 @@ type Slot struct {
 type SlotQuery struct {
 	Date      string // YYYY-MM-DD in the store's time zone
 	PartySize int
-	Minutes   int // duration; 0 = the store's default
+	Minutes   int           // duration; 0 = the store's default
+	Except    ReservationID // whose seats count as free; "" = none
 }
 
 // Day returns the period of a day (YYYY-MM-DD) in which slots can begin; false if it is outside of the booking window.

@@ -38,7 +38,8 @@ func (db *DB) SeatsOfDay(ctx context.Context, store app.StoreID, date string) (a
 	return day, err
 }
 
-// Slots returns the times of a day that a caller can reserve at now, none outside of the booking window.
+// Slots returns the times of a day that a caller can reserve at now, none outside of the booking window. It returns
+// NOT_FOUND if the store has no such reservation as the query excepts.
 func (db *DB) Slots(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, q app.SlotQuery,
 ) ([]app.Slot, error) {
@@ -46,6 +47,9 @@ func (db *DB) Slots(
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		settings, err := identity.SettingsOf(ctx, tx, store)
 		if err != nil {
+			return err
+		}
+		if err := checkReservation(ctx, tx, store, q.Except); err != nil {
 			return err
 		}
 		booking, err := settings.Booking(app.At(now).Time, by.Realm)
@@ -60,7 +64,9 @@ func (db *DB) Slots(
 			q.Minutes = settings.ReservationMinutes
 		}
 		stay := time.Duration(q.Minutes) * time.Minute
-		others, err := seatedParties(ctx, tx, reservationRow{StoreID: store, StartAt: from, EndAt: to.Add(stay)})
+		others, err := seatedParties(ctx, tx, reservationRow{
+			ID: q.Except, StoreID: store, StartAt: from, EndAt: to.Add(stay),
+		})
 		if err != nil {
 			return err
 		}
@@ -68,4 +74,14 @@ func (db *DB) Slots(
 		return nil
 	})
 	return slots, err
+}
+
+// checkReservation returns NOT_FOUND if a store has no such reservation; "" is none.
+func checkReservation(ctx context.Context, tx bun.Tx, store app.StoreID, id app.ReservationID) error {
+	if id == "" {
+		return nil
+	}
+	var found int
+	return tx.Tx.QueryRowContext(ctx, "SELECT 1 FROM reservations WHERE store_id = $1 AND id = $2", store, id).
+		Scan(&found)
 }

@@ -2210,6 +2210,8 @@ type ListReservationSlotsParams struct {
 	PartySize int `query:"partySize"`
 	// The duration in minutes. Default: the store's reservationMinutes.
 	DurationMinutes int `query:"durationMinutes"`
+	// A reservation whose seats count as free, for a change of it.
+	ExceptReservationID string `query:"exceptReservationId"`
 }
 
 // ListReservationSlots sends GET /reservations/slots: list the times of a day that can be reserved.
@@ -2221,7 +2223,7 @@ type ListReservationSlotsParams struct {
 // For every member of the store and API keys with the scope read:reservations.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
-// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, RATE_LIMITED.
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.
 func (c *Client) ListReservationSlots(
 	ctx context.Context, params ListReservationSlotsParams, options ...CallOption,
 ) (*List[ReservationSlot, TotalMeta], error) {

@@ -3127,6 +3127,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_SCOPE`: the API key lacks the scope
          *     - 403 `OTP_SETUP_REQUIRED`: the store or the platform requires one-time passwords; switch them on with POST /auth/otp
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
+         *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["listReservationSlots"];
@@ -16319,6 +16320,8 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
+                /** @description A reservation whose seats count as free, for a change of it. */
+                exceptReservationId?: string;
             /** @description Success. */
             200: {
                 headers: {
@@ -16341,6 +16344,7 @@ export interface operations {
     };
     getSettings: {
         parameters: {
+            404: components["responses"]["NotFound"];
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
