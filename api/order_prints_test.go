@@ -2,6 +2,7 @@ package api
 
 import (
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -30,7 +31,7 @@ func TestPrintedOrder(t *testing.T) {
 	second := placed.Items[1]
 	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": 4}), kept(second, nil))).ok(200, &placed)
 	got := changes("1")
-	want := app.OrderItemChanges{Since: 1, Version: 3, ItemChanges: []app.ItemChange{
+	want := app.OrderItemChanges{Since: 1, Version: 3, ChangedFields: []string{"items"}, ItemChanges: []app.ItemChange{
 		{ItemID: first.ID, Action: app.ItemChanged, Before: &first, After: &placed.Items[0]},
 		{ItemID: second.ID, Action: app.ItemAdded, After: &second},
 	}}
@@ -41,14 +42,28 @@ func TestPrintedOrder(t *testing.T) {
 	if got := changes("1"); len(got.ItemChanges) != 0 || got.Version != 4 {
 		t.Errorf("after changing back: got %+v, want no changes up to version 4", got)
 	}
-	if got := changes("4"); len(got.ItemChanges) != 0 {
-		t.Errorf("since now: got %+v, want no changes", got)
+	now := app.OrderItemChanges{Since: 4, Version: 4, ChangedFields: []string{}, ItemChanges: []app.ItemChange{}}
+	if diff := cmp.Diff(now, changes("4")); diff != "" {
+		t.Errorf("changes since now (-want +got): %s", diff)
 	}
 	w.do("GET", path+"/changes?since=5", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
 	w.do("GET", path+"/changes", w.tokens["STAFF"], nil).refused(app.CodeValidationFailed)
+	// Other members, which the kitchen needs too.
+	for _, note := range []string{"Nuts!", "No nuts"} {
+		w.amend(placed, w.tokens["STAFF"], object{
+			"note": note, "requestedFor": app.At(w.now.Add(time.Hour)).String(),
+		}).ok(200, &placed)
+	}
+	w.do("PATCH", path+"/status", w.tokens["STAFF"], statusBody("CONFIRMED")).ok(200, &placed)
+	now = app.OrderItemChanges{
+		Since: 4, Version: 7, ChangedFields: []string{"note", "requestedFor"}, ItemChanges: []app.ItemChange{},
+	}
+	if diff := cmp.Diff(now, changes("4")); diff != "" {
+		t.Errorf("changes of other members (-want +got): %s", diff)
+	}
 	printed(3).ok(200, nil)
 	printed(2).ok(200, &placed)
-	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 4 {
-		t.Errorf("got printed version %v of %d, want 3 of 4", placed.PrintedVersion, placed.Version)
+	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 7 {
+		t.Errorf("got printed version %v of %d, want 3 of 7", placed.PrintedVersion, placed.Version)
 	}
 }

@@ -210,9 +210,11 @@ type OrderUpdated struct {
 	ItemChanges   []ItemChange `json:"itemChanges"`
 }
 
-// OrderItemChanges is the result of comparing the items of an order with those of an earlier version.
+// OrderItemChanges are the differences between an order and an earlier version of it: the net changes of its items, and
+// the members that were changed, also if they were changed back.
 type OrderItemChanges struct {
-	Since       int64        `json:"since"`
-	Version     int64        `json:"version"` // of the order now
-	ItemChanges []ItemChange `json:"itemChanges"`
+	Since         int64        `json:"since"`
+	Version       int64        `json:"version"`       // of the order now
+	ChangedFields []string     `json:"changedFields"` // each once, sorted
+	ItemChanges   []ItemChange `json:"itemChanges"`
 }

@@ -3,6 +3,7 @@ package ordering
 import (
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -43,7 +44,7 @@ func (db *DB) PrintedOrder(
 	return printed, err
 }
 
-// OrderItemChanges returns the differences between the items of an order in an earlier version and now. It returns
+// OrderItemChanges returns the differences between an order in an earlier version and now. It returns
 // NOT_FOUND, and VALIDATION_FAILED for a version that the order does not have yet.
 func (db *DB) OrderItemChanges(
 	ctx context.Context, store app.StoreID, id app.OrderID, since int64,
@@ -51,10 +52,11 @@ func (db *DB) OrderItemChanges(
 	found := app.OrderItemChanges{Since: since}
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		var rows []struct {
-			Version     int64
-			ItemChanges pg.JSONList[app.ItemChange] `bun:"type:jsonb"`
+			Version       int64
+			ChangedFields pg.JSONList[string]         `bun:"type:jsonb"`
+			ItemChanges   pg.JSONList[app.ItemChange] `bun:"type:jsonb"`
 		}
-		err := tx.NewRaw(`SELECT o.version, h.item_changes FROM orders o LEFT JOIN order_history h
+		err := tx.NewRaw(`SELECT o.version, h.changed_fields, h.item_changes FROM orders o LEFT JOIN order_history h
 				ON h.store_id = o.store_id AND h.order_id = o.id AND h.version > ?2 AND h.item_changes IS NOT NULL
 			WHERE o.store_id = ?0 AND o.id = ?1 ORDER BY h.version`, store, id, since).Scan(ctx, &rows)
 		if err != nil {
@@ -64,9 +66,13 @@ func (db *DB) OrderItemChanges(
 			return app.NotFound()
 		}
 		var changes []app.ItemChange
+		found.ChangedFields = []string{}
 		for _, row := range rows {
 			changes = append(changes, row.ItemChanges...)
+			found.ChangedFields = append(found.ChangedFields, row.ChangedFields...)
 		}
+		slices.Sort(found.ChangedFields)
+		found.ChangedFields = slices.Compact(found.ChangedFields)
 		found.Version, found.ItemChanges = rows[0].Version, app.NetItemChanges(changes)
 		return checkReached("since", since, found.Version)
 	})

@@ -1396,7 +1396,7 @@ type ListOrderItemChangesParams struct {
 
 // ListOrderItemChanges sends GET /orders/{id}/changes: list an order's item changes since a version.
 //
-// The net changes, for example for a slip of what changed since it was printed.
+// The net changes of the items, and the changed members, for example for the kitchen's next slip.
 //
 // For every member of the store and API keys with the scope read:orders.
 //

@@ -2392,9 +2392,11 @@ type OrderItem struct {
 	UnitPriceMinor int64 `json:"unitPriceMinor"`
 }
 
-// OrderItemChanges is the differences between the items of an order in an earlier version and now.
+// OrderItemChanges is the differences between an order in an earlier version and now.
 type OrderItemChanges struct {
-	// The net changes.
+	// The members of the order that were changed since, even if they were changed back.
+	ChangedFields []string `json:"changedFields"`
+	// The net changes of the items.
 	ItemChanges []ItemChange `json:"itemChanges"`
 	// The earlier version.
 	Since int64 `json:"since"`

@@ -1950,7 +1950,7 @@ export interface paths {
         };
         /**
          * List an order's item changes since a version
-         * @description The net changes, for example for a slip of what changed since it was printed.
+         * @description The net changes of the items, and the changed members, for example for the kitchen's next slip.
          *
          *     For every member of the store and API keys with the scope read:orders.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -8403,9 +8403,16 @@ export interface components {
              */
             unitPriceMinor: number;
         };
-        /** @description The differences between the items of an order in an earlier version and now. */
+        /** @description The differences between an order in an earlier version and now. */
         OrderItemChanges: {
-            /** @description The net changes. */
+            /**
+             * @description The members of the order that were changed since, even if they were changed back.
+             * @example [
+             *       "note"
+             *     ]
+             */
+            changedFields: string[];
+            /** @description The net changes of the items. */
             itemChanges: components["schemas"]["ItemChange"][];
             /**
              * Format: int64
@@ -16313,6 +16320,8 @@ export interface operations {
                 partySize?: number;
                 /** @description The duration in minutes. Default: the store's reservationMinutes. */
                 durationMinutes?: number;
+                /** @description A reservation whose seats count as free, for a change of it. */
+                exceptReservationId?: string;
             };
             header?: never;
             path?: never;
@@ -16320,8 +16329,6 @@ export interface operations {
         };
         requestBody?: never;
         responses: {
-                /** @description A reservation whose seats count as free, for a change of it. */
-                exceptReservationId?: string;
             /** @description Success. */
             200: {
                 headers: {
@@ -16337,6 +16344,7 @@ export interface operations {
             400: components["responses"]["BadRequest"];
             401: components["responses"]["Unauthorized"];
             403: components["responses"]["Forbidden"];
+            404: components["responses"]["NotFound"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
@@ -16344,7 +16352,6 @@ export interface operations {
     };
     getSettings: {
         parameters: {
-            404: components["responses"]["NotFound"];
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
