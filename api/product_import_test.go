@@ -267,7 +267,9 @@ func TestBadImports(t *testing.T) {
 		},
 		"a price in the own currency": {[]any{object{"sku": "P1", "prices": object{"EUR": 1}}}, "rows[0].prices.EUR"},
 		"the currency of a price":     {[]any{object{"sku": "P1", "currency": "USD"}}, "rows[0].prices.USD"},
-		"a time in the past":          {[]any{object{"sku": "P1", "soldOutUntil": app.At(w.now)}}, "rows[0].soldOutUntil"},
+		"a time in the past": {
+			[]any{object{"sku": "P1", "soldOutUntil": app.At(w.now)}}, "rows[0].soldOutUntil",
+		},
 		"options without a choice": {
 			[]any{object{"sku": "P1", "optionGroups": []any{object{"name": "x", "options": []any{}}}}},
 			"rows[0].optionGroups[0].options",
@@ -418,7 +420,9 @@ func TestOrdersWhileImporting(t *testing.T) {
 	done := make(chan int)
 	for i := range 8 {
 		go func() {
-			items := []any{object{"productId": all["A"].ID, "quantity": 1}, object{"productId": all["B"].ID, "quantity": 1}}
+			items := []any{
+				object{"productId": all["A"].ID, "quantity": 1}, object{"productId": all["B"].ID, "quantity": 1},
+			}
 			if i%2 == 0 {
 				slices.Reverse(items)
 			}
