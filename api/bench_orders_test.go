@@ -46,8 +46,8 @@ func BenchmarkPlaceOrder(b *testing.B) {
 	against(b, workers, 200, "orders", inTurns(place[:]), inTurns(bare[:]))
 }
 
-// BenchmarkAmendOrder measures PATCH /orders/{id}, which changes the quantity of one of five items, against POST /orders
-// of such orders: bare is the latter.
+// BenchmarkAmendOrder measures PATCH /orders/{id}, which changes the quantity of one of five items, against POST
+// /orders of such orders: bare is the latter.
 func BenchmarkAmendOrder(b *testing.B) {
 	const stores, each = 8, 4 // open orders
 	workers := 2 * runtime.GOMAXPROCS(0)

@@ -27,7 +27,8 @@ func (w *world) importCSV(text string) (result app.ProductImport) {
 // bySKU returns the store's own products with a SKU.
 func (w *world) bySKU() map[string]app.Product {
 	w.Helper()
-	products, err := w.db.Products(w.Context(), w.now, w.stores["own"].id, app.ProductFilter{}, persistence.Cursor{}, 2000)
+	products, err := w.db.Products(w.Context(), w.now, w.stores["own"].id, app.ProductFilter{}, persistence.Cursor{},
+		2000)
 	w.must(err)
 	all := map[string]app.Product{}
 	for _, p := range products {
@@ -72,7 +73,8 @@ func TestImportCSVNormalizesLineBreaks(t *testing.T) {
 func TestImportCSV(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	text := "\ufeffsku;name;description;priceMinor;currency;taxRatePpm;isAvailable;stockQuantity;position;externalId\r\n" +
+	text := "\ufeffsku;name;description;priceMinor;currency;taxRatePpm;isAvailable;stockQuantity;position;" +
+		"externalId\r\n" +
 		"A;\"Pizza; \"\"large\"\"\r\nsecond line\";flat;950;EUR;70000;TRUE;3;1;POS-A\r\n" +
 		"B;=1+1;;0;EUR;;false;;2;\r\n" +
 		"P1;Calzone;;950;EUR;;true;;0;\r\n"
@@ -95,8 +97,9 @@ func TestImportCSV(t *testing.T) {
 	rate, stock := int64(70_000), int64(3)
 	all := w.bySKU()
 	wantA := app.Product{
-		ID: all["A"].ID, StoreID: w.stores["own"].id, SKU: "A", Name: "Pizza; \"large\"\nsecond line", Description: "flat",
-		PriceMinor: 950, Currency: "EUR", Prices: map[app.Currency]int64{}, Translations: map[string]app.ProductText{},
+		ID: all["A"].ID, StoreID: w.stores["own"].id, SKU: "A", Name: "Pizza; \"large\"\nsecond line",
+		Description: "flat",
+		PriceMinor:  950, Currency: "EUR", Prices: map[app.Currency]int64{}, Translations: map[string]app.ProductText{},
 		TaxRatePPM: &rate, IsAvailable: true, StockQuantity: &stock, Orderable: true, Position: 1, ExternalID: "POS-A",
 		OptionGroups: []app.OptionGroup{}, Metadata: map[string]string{}, Version: 1, CreatedAt: app.At(w.now),
 		UpdatedAt: app.At(w.now),
@@ -104,7 +107,8 @@ func TestImportCSV(t *testing.T) {
 	if diff := cmp.Diff(wantA, all["A"]); diff != "" {
 		t.Errorf("A (-want +got): %s", diff)
 	}
-	if b := all["B"]; b.Name != "=1+1" || b.StockQuantity != nil || b.TaxRatePPM != nil || b.IsAvailable || b.Orderable {
+	if b := all["B"]; b.Name != "=1+1" || b.StockQuantity != nil || b.TaxRatePPM != nil || b.IsAvailable ||
+		b.Orderable {
 		t.Errorf("B: got %+v, want no stock and no tax rate, not available", b)
 	}
 	p1 := w.stores["own"].product
@@ -222,7 +226,8 @@ func TestImportJSON(t *testing.T) {
 	}
 	w.do("POST", "/products/import", w.tokens["MANAGER"], []any{object{"sku": "P1", "externalId": "y"}}).
 		refused(app.CodeValidationFailed, "rows[0].externalId")
-	w.do("POST", "/products/import", w.tokens["MANAGER"], []any{object{"sku": "P1", "storeId": w.stores["sibling"].id}}).
+	row := object{"sku": "P1", "storeId": w.stores["sibling"].id}
+	w.do("POST", "/products/import", w.tokens["MANAGER"], []any{row}).
 		refused(app.CodeStoreMismatch)
 	w.do("POST", "/products/import", w.tokens["STAFF"], []any{object{"sku": "P1"}}).refused(app.CodeInsufficientRole)
 
@@ -235,7 +240,8 @@ func TestImportJSON(t *testing.T) {
 		ok(200, nil)
 	second := w.do("POST", "/products/import", w.tokens["MANAGER"], body, key).ok(200, nil)
 	if first.Body.String() != second.Body.String() || *w.bySKU()["P1"].StockQuantity != 8 {
-		t.Errorf("repeated: got %s and stock %d, want %s and 8", second.Body, *w.bySKU()["P1"].StockQuantity, first.Body)
+		t.Errorf("repeated: got %s and stock %d, want %s and 8", second.Body, *w.bySKU()["P1"].StockQuantity,
+			first.Body)
 	}
 }
 
@@ -259,7 +265,8 @@ func TestBadImports(t *testing.T) {
 		"no SKU":          {[]any{object{"name": "x"}}, "rows[0].sku"},
 		"a duplicate SKU": {[]any{good, altered(good, object{"sku": "H"}), good}, "rows[2].sku"},
 		"a duplicate reference": {
-			[]any{altered(good, object{"externalId": "1"}), object{"sku": "P1", "externalId": "1"}}, "rows[1].externalId",
+			[]any{altered(good, object{"externalId": "1"}), object{"sku": "P1", "externalId": "1"}},
+			"rows[1].externalId",
 		},
 		"an unknown member": {[]any{altered(good, object{"id": "prd_1"})}, "rows[0].id"},
 		"new products without members": {

@@ -84,8 +84,8 @@ func importRaced() error {
 		"another request was using a SKU or an externalId of this import; send the request again")
 }
 
-// planImport locks the products of an import, by id as orders do, and applies the rows to them. It returns the faults of
-// the rows in their order.
+// planImport locks the products of an import, by id as orders do, and applies the rows to them. It returns the faults
+// of the rows in their order.
 func planImport(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, rows []ProductRow,
 ) ([]plannedProduct, []app.Detail, error) {
@@ -145,8 +145,9 @@ func (p plannedProduct) finish(now time.Time, store app.StoreID) plannedProduct 
 	return p
 }
 
-// takenExternalIDs returns the faults, by row, of rows whose externalId belongs to another product after the import. It returns
-// CONFLICT if that product has the SKU of the row: another request has created it since the import looked for it.
+// takenExternalIDs returns the faults, by row, of rows whose externalId belongs to another product after the import. It
+// returns CONFLICT if that product has the SKU of the row: another request has created it since the import looked for
+// it.
 func takenExternalIDs(
 	ctx context.Context, tx bun.Tx, store app.StoreID, planned []plannedProduct,
 ) (map[int]app.Detail, error) {
