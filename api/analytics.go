@@ -14,6 +14,7 @@ var (
 	plotSales        = handle("plotSales", (*Server).salesPlot, app.CodeAmountTooLarge)
 	listProductSales = handle("listProductSales", (*Server).productSales, app.CodeAmountTooLarge)
 	listOptionSales  = handle("listOptionSales", (*Server).optionSales, app.CodeAmountTooLarge)
+	listChannelSales = handle("listChannelSales", (*Server).channelSales, app.CodeAmountTooLarge, app.CodeLimitReached)
 	countCustomers   = handle("countCustomers", (*Server).customerCounts)
 )
 
@@ -115,6 +116,21 @@ func (s *Server) optionSales(
 	return paged(s, c, found, in.Limit, func(o app.OptionSales) string {
 		return ordering.OptionsCursorOf(o).String()
 	}), err
+}
+
+func (s *Server) channelSales(
+	ctx context.Context, c *call, in periodParams,
+) (list[app.ChannelSales, periodMeta], error) {
+	none := list[app.ChannelSales, periodMeta]{}
+	period, err := app.ParsePeriod(in.From, in.To)
+	if err != nil {
+		return none, err
+	}
+	rows, clock, err := s.db.ChannelSales(ctx, c.principal.StoreID, period)
+	if err != nil {
+		return none, err
+	}
+	return list[app.ChannelSales, periodMeta]{rows, periodMeta{in.From, in.To, clock.Zone.String(), c.exchange.id}}, nil
 }
 
 func (s *Server) customerCounts(ctx context.Context, c *call, in periodParams) (app.CustomerCounts, error) {

@@ -146,7 +146,7 @@ func TestAnalytics(t *testing.T) {
 func TestBadPeriods(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	for _, path := range []string{"summary", "sales", "products", "customers"} {
+	for _, path := range []string{"summary", "sales", "products", "channels", "customers"} {
 		for query, faults := range map[string]string{
 			"": "from|to", "from=2026-03-01": "to", "to=2026-03-01": "from", "from=2026-03-01&to=2026-02-28": "to",
 			"from=2025-01-01&to=2026-01-02": "to",
@@ -181,7 +181,7 @@ func TestBadPeriods(t *testing.T) {
 	for _, zone := range []string{"Pacific/Kiritimati", "Etc/GMT+12"} {
 		w.do("PATCH", "/settings", w.tokens["OWNER"], object{"timezone": zone, "businessDayCutoffHour": 23}).
 			ok(200, nil)
-		for _, path := range []string{"summary", "sales", "products", "customers"} {
+		for _, path := range []string{"summary", "sales", "products", "channels", "customers"} {
 			for _, day := range []string{"1970-01-01", "9999-12-31"} {
 				w.do("GET", "/analytics/"+path+"?from="+day+"&to="+day, w.tokens["OWNER"], nil).ok(200, nil)
 			}

@@ -30,9 +30,10 @@ func benchID(prefix string, n int) string { return fmt.Sprintf("%s_%032d", prefi
 
 // sumOrders are the statements that fill the tables of analytics from the orders of a store.
 var sumOrders = []string{
-	`INSERT INTO sales (store_id, business_date, quarter, currency, orders, guest_orders, cancelled_orders, gross_minor,
-			discount_minor, tax_minor, delivery_fee_minor, items_sold)
-		SELECT o.store_id, o.business_date, date_bin('15 minutes', o.created_at, 'epoch'), o.currency,
+	`INSERT INTO sales (store_id, business_date, quarter, channel, fulfillment_type, currency, orders, guest_orders,
+			cancelled_orders, gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
+		SELECT o.store_id, o.business_date, date_bin('15 minutes', o.created_at, 'epoch'), coalesce(o.channel, ''),
+			o.fulfillment_type, o.currency,
 			count(*) FILTER (WHERE o.status <> 'CANCELLED'),
 			count(*) FILTER (WHERE o.status <> 'CANCELLED' AND c.kind = 'guest'),
 			count(*) FILTER (WHERE o.status = 'CANCELLED'),
@@ -41,7 +42,7 @@ var sumOrders = []string{
 			sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.tax_minor END),
 			sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.delivery_fee_minor END),
 			sum(CASE o.status WHEN 'CANCELLED' THEN 0 ELSE o.item_count END)
-		FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.store_id = $1 GROUP BY 1, 2, 3, 4`,
+		FROM orders o JOIN customers c ON c.id = o.customer_id WHERE o.store_id = $1 GROUP BY 1, 2, 3, 4, 5, 6`,
 	`INSERT INTO customer_days (store_id, customer_id, business_date, orders)
 		SELECT store_id, customer_id, business_date, count(*) FROM orders
 		WHERE store_id = $1 AND status <> 'CANCELLED' GROUP BY 1, 2, 3`,
@@ -164,7 +165,8 @@ func BenchmarkManyOrders(b *testing.B) {
 		"/orders?q=4711", "/orders?q=number4711", "/orders?q=4711@example", "/orders?q=%2B491004711", "/orders?q=b",
 		"/orders?q=nobody",
 		"/analytics/summary?" + month, "/analytics/sales?" + month, "/analytics/sales?granularity=hour&" + month,
-		"/analytics/products?" + month, "/analytics/options?" + month, "/analytics/customers?" + month,
+		"/analytics/products?" + month, "/analytics/options?" + month, "/analytics/channels?" + month,
+		"/analytics/customers?" + month,
 	} {
 		b.Run("GET "+path, func(b *testing.B) {
 			get := requester(b, server, 1, "GET", path, token, "")

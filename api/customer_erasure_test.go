@@ -195,7 +195,7 @@ func TestEraseCustomer(t *testing.T) {
 	}
 	w.exec("UPDATE attempts SET response_body = $1, request_headers = '{}'", personal)
 	books := func() (all []string) {
-		for _, path := range []string{"summary", "sales", "products", "customers"} {
+		for _, path := range []string{"summary", "sales", "products", "channels", "customers"} {
 			a := w.do("GET", "/analytics/"+path+"?from=2026-03-14&to=2026-03-14", admin, nil).ok(200, nil)
 			all = append(all, string(a.body.Data))
 		}

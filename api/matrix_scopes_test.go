@@ -86,6 +86,7 @@ var scoped = map[string]string{
 	"GET /analytics/sales":            "read:analytics",
 	"GET /analytics/products":         "read:analytics",
 	"GET /analytics/options":          "read:analytics",
+	"GET /analytics/channels":         "read:analytics",
 	"GET /analytics/customers":        "read:analytics",
 }
 

@@ -142,6 +142,7 @@ var permitted = map[string]string{
 	"GET /analytics/sales":                         "OWNER ADMIN",
 	"GET /analytics/products":                      "OWNER ADMIN",
 	"GET /analytics/options":                       "OWNER ADMIN",
+	"GET /analytics/channels":                      "OWNER ADMIN",
 	"GET /analytics/customers":                     "OWNER ADMIN",
 	"GET /settings":                                "OWNER ADMIN",
 	"PATCH /settings":                              "OWNER ADMIN",

@@ -311,6 +311,8 @@ func routes() []route {
 			Status: 200, Handler: listProductSales},
 		{Method: get, Path: "/analytics/options", Realms: tenant, Permission: app.ViewAnalytics, Load: heavy,
 			Status: 200, Handler: listOptionSales},
+		{Method: get, Path: "/analytics/channels", Realms: tenant, Permission: app.ViewAnalytics, Load: heavy,
+			Status: 200, Handler: listChannelSales},
 		{Method: get, Path: "/analytics/customers", Realms: tenant, Permission: app.ViewAnalytics, Load: heavy,
 			Status: 200, Handler: countCustomers},
 

@@ -214,7 +214,8 @@ func TestLoadsOfRoutes(t *testing.T) {
 	want := []string{
 		"GET /payments/summary 1", "POST /products/import 2", "GET /analytics/summary 1", "GET /analytics/sales 1",
 		"GET /analytics/products 1",
-		"GET /analytics/options 1", "GET /analytics/customers 1", "GET /customers/{id}/export 3",
+		"GET /analytics/options 1", "GET /analytics/channels 1", "GET /analytics/customers 1",
+		"GET /customers/{id}/export 3",
 	}
 	var got []string
 	for _, rt := range routes() {

@@ -201,14 +201,20 @@ func fold(sold []SoldOn, currencies []Currency, buckets []bucket, bucketOf func(
 	for _, b := range slices.Compact(buckets) {
 		for _, currency := range currencies {
 			sum := sums[key{b, currency}]
-			sum.Currency, sum.NetMinor = currency, sum.GrossMinor-sum.DiscountMinor
-			if sum.Orders > 0 {
-				sum.AverageOrderMinor = (2*sum.NetMinor + sum.Orders) / (2 * sum.Orders)
-			}
+			sum.Currency = currency
+			sum.complete()
 			rows = append(rows, SalesBucket{b.label, sum})
 		}
 	}
 	return rows, nil
+}
+
+// complete sets the amounts that follow from others.
+func (s *Sales) complete() {
+	s.NetMinor = s.GrossMinor - s.DiscountMinor
+	if s.Orders > 0 {
+		s.AverageOrderMinor = (2*s.NetMinor + s.Orders) / (2 * s.Orders)
+	}
 }
 
 // add adds the counts and amounts of other to s. It returns AMOUNT_TOO_LARGE if a sum exceeds MaxAmountMinor.

@@ -1,12 +1,14 @@
 -- Analytics: sums of orders. Triggers maintain them in the transaction of the change, so that a month has a few
--- thousand rows, regardless of the number of orders. Cancelled orders count only in cancelled_orders. A writer holds
--- the lock of the store's last order number, or of the order that it cancels, and writes the tables in the order of
--- this file, so that writers cannot deadlock. Amounts are numeric, because the sum of the largest allowed amounts
--- exceeds every integer type.
+-- thousand rows per channel, regardless of the number of orders. Cancelled orders count only in cancelled_orders. A
+-- writer holds the lock of the store's last order number, or of the order that it cancels, and writes the tables in the
+-- order of this file, so that writers cannot deadlock. Amounts are numeric, because the sum of the largest allowed
+-- amounts exceeds every integer type.
 CREATE TABLE sales (
     store_id           text NOT NULL,
     business_date      date NOT NULL,
     quarter            timestamptz NOT NULL, -- start of the quarter of an hour in which the orders were placed
+    channel            text NOT NULL,        -- sales channel of the orders; empty = the store's own
+    fulfillment_type   text NOT NULL,
     currency           text NOT NULL,
     orders             bigint NOT NULL,
     guest_orders       bigint NOT NULL,      -- orders of guests, and without a customer
@@ -16,7 +18,7 @@ CREATE TABLE sales (
     tax_minor          numeric NOT NULL,
     delivery_fee_minor numeric NOT NULL,
     items_sold         bigint NOT NULL,
-    PRIMARY KEY (store_id, business_date, quarter, currency)
+    PRIMARY KEY (store_id, business_date, quarter, channel, fulfillment_type, currency)
 );
 
 -- Number of orders of a customer by day.
@@ -100,14 +102,15 @@ BEGIN
         sold := sold - (OLD.status <> 'CANCELLED')::int;
         cancelled := cancelled - (OLD.status = 'CANCELLED')::int;
     END IF;
-    INSERT INTO sales AS s (store_id, business_date, quarter, currency, orders, guest_orders, cancelled_orders,
-            gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
-        VALUES (NEW.store_id, NEW.business_date, date_bin('15 minutes', NEW.created_at, 'epoch'), NEW.currency,
-            sold, sold * guest_order(NEW.customer_id), cancelled,
+    INSERT INTO sales AS s (store_id, business_date, quarter, channel, fulfillment_type, currency, orders, guest_orders,
+            cancelled_orders, gross_minor, discount_minor, tax_minor, delivery_fee_minor, items_sold)
+        VALUES (NEW.store_id, NEW.business_date, date_bin('15 minutes', NEW.created_at, 'epoch'),
+            coalesce(NEW.channel, ''), NEW.fulfillment_type, NEW.currency, sold,
+            sold * guest_order(NEW.customer_id), cancelled,
             sold * NEW.subtotal_minor, sold * (NEW.discount_minor + NEW.loyalty_minor), sold * NEW.tax_minor,
             sold * NEW.delivery_fee_minor,
             sold * NEW.item_count)
-        ON CONFLICT (store_id, business_date, quarter, currency) DO UPDATE SET
+        ON CONFLICT (store_id, business_date, quarter, channel, fulfillment_type, currency) DO UPDATE SET
             orders = s.orders + excluded.orders, guest_orders = s.guest_orders + excluded.guest_orders,
             cancelled_orders = s.cancelled_orders + excluded.cancelled_orders,
             gross_minor = s.gross_minor + excluded.gross_minor,
@@ -157,7 +160,8 @@ BEGIN
             delivery_fee_minor = delivery_fee_minor + NEW.delivery_fee_minor - OLD.delivery_fee_minor,
             items_sold = items_sold + NEW.item_count - OLD.item_count
         WHERE store_id = NEW.store_id AND business_date = NEW.business_date
-            AND quarter = date_bin('15 minutes', NEW.created_at, 'epoch') AND currency = NEW.currency;
+            AND quarter = date_bin('15 minutes', NEW.created_at, 'epoch') AND channel = coalesce(NEW.channel, '')
+            AND fulfillment_type = NEW.fulfillment_type AND currency = NEW.currency;
     IF NEW.customer_id IS NOT DISTINCT FROM OLD.customer_id THEN
         RETURN NULL;
     END IF;

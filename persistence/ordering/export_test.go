@@ -64,6 +64,9 @@ func (db *DB) ExplainAnalytics(ctx context.Context, store app.StoreID, period ap
 		"payments": func(tx bun.Tx) string {
 			return tx.NewRaw(paymentSumsQuery, store, day(period.From), day(period.To), app.MaxPaymentSums+1).String()
 		},
+		"channels": func(tx bun.Tx) string {
+			return tx.NewRaw(channelSalesQuery, store, day(period.From), day(period.To), app.MaxChannelSales+1).String()
+		},
 		"customers": func(tx bun.Tx) string {
 			return tx.NewRaw(customerCountsQuery, store, day(period.From), day(period.To)).String()
 		},

@@ -8,6 +8,31 @@ import (
 	"time"
 )
 
+// ListChannelSalesParams are parameters of [Client.ListChannelSales]. Zero values are omitted.
+type ListChannelSalesParams struct {
+	// The first business day, in the store's time zone.
+	From string `query:"from"`
+	// The last business day. A period has at most 366 days.
+	To string `query:"to"`
+}
+
+// ListChannelSales sends GET /analytics/channels: list the sales of a period by channel.
+//
+// One row per sales channel, fulfillment type and currency, the store's own channel first.
+//
+// For members with the role ADMIN or higher and API keys with the scope read:analytics.
+//
+// Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, AMOUNT_TOO_LARGE, LIMIT_REACHED,
+// RATE_LIMITED.
+func (c *Client) ListChannelSales(
+	ctx context.Context, params ListChannelSalesParams, options ...CallOption,
+) (*List[ChannelSales, PeriodMeta], error) {
+	return list[ChannelSales, PeriodMeta](ctx, c, call{
+		method: "GET", path: "/analytics/channels", params: params, safe: true,
+	}, options)
+}
+
 // CountCustomersParams are parameters of [Client.CountCustomers]. Zero values are omitted.
 type CountCustomersParams struct {
 	// The first business day, in the store's time zone.

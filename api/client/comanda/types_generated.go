@@ -679,6 +679,36 @@ type ChangeWebsiteRequest struct {
 	Suspended *bool `json:"suspended,omitzero"`
 }
 
+// ChannelSales is the sales of one channel and fulfillment type in one currency.
+type ChannelSales struct {
+	// netMinor / orders, rounded half up; 0 without orders.
+	AverageOrderMinor int64 `json:"averageOrderMinor"`
+	// The number of cancelled orders.
+	CancelledOrders int64 `json:"cancelledOrders"`
+	// The sales channel of the orders; null for the store's own.
+	Channel *string `json:"channel"`
+	// ISO 4217 code of the currency.
+	Currency string `json:"currency"`
+	// The sum of the delivery fees.
+	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
+	// The sum of the discounts.
+	DiscountMinor int64 `json:"discountMinor"`
+	// How the customer receives the order.
+	FulfillmentType FulfillmentType `json:"fulfillmentType"`
+	// The sum of all items before discounts.
+	GrossMinor int64 `json:"grossMinor"`
+	// The number of sold units.
+	ItemsSold int64 `json:"itemsSold"`
+	// grossMinor − discountMinor.
+	NetMinor int64 `json:"netMinor"`
+	// The number of orders, without cancelled orders.
+	Orders int64 `json:"orders"`
+	// The sum of the refunds without tips, counted on the day of the refund.
+	RefundedMinor int64 `json:"refundedMinor"`
+	// The sum of the taxes.
+	TaxMinor int64 `json:"taxMinor"`
+}
+
 // ClientIDs is the client ids of a website at each provider of social logins. An ID token is valid for the
 // website's stores only if it was issued for one of them.
 type ClientIDs struct {
