@@ -40,8 +40,7 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 			return app.TokenInvalid()
 		}
 		key := app.NewSecret(raw)
-		c.principal, err = s.db.AuthenticateKey(ctx, c.now, key)
-		c.enter(err)
+		err = s.identify(ctx, c, func() (app.Principal, error) { return s.db.AuthenticateKey(ctx, c.now, key) })
 		// A malformed key cannot be a guess and costs no statement.
 		if _, wellFormed := app.HashAPIKey(key); wellFormed && app.CodeOf(err) == app.CodeTokenInvalid {
 			return s.limitUnknown(ctx, c, err)
@@ -52,24 +51,29 @@ func (s *Server) authenticate(ctx context.Context, c *call) error {
 	if err != nil {
 		return err
 	}
-	if token.Audience == app.RealmCustomer {
-		c.principal, err = s.db.AuthenticateCustomer(ctx, token.SessionID, app.CustomerID(token.Subject), token.StoreID)
-	} else {
-		c.principal, err = s.db.Authenticate(ctx, token.SessionID, app.UserID(token.Subject), token.StoreID)
-	}
-	c.enter(err)
+	err = s.identify(ctx, c, func() (app.Principal, error) {
+		if token.Audience == app.RealmCustomer {
+			return s.db.AuthenticateCustomer(ctx, token.SessionID, app.CustomerID(token.Subject), token.StoreID)
+		}
+		return s.db.Authenticate(ctx, token.SessionID, app.UserID(token.Subject), token.StoreID)
+	})
 	if err == nil && s.refreshes.TooOld(c.principal.LoggedInAt, c.now) {
 		return sessionEnded()
 	}
 	return err
 }
 
-// enter sets the principal of the exchange, for the log and for CORS.
-func (c *call) enter(err error) {
+// identify sets the principal of a call and of its exchange, for the log and for CORS.
+func (s *Server) identify(ctx context.Context, c *call, find func() (app.Principal, error)) error {
+	err := s.work.run(ctx, s.work.lookupLimits(c), func() (err error) {
+		c.principal, err = find()
+		return err
+	})
 	c.exchange.principal = c.principal
 	if err == nil {
 		c.exchange.keepToOwnCustomers()
 	}
+	return err
 }
 
 // sessionEnd returns the latest expiry of access tokens of a session that began at a time, in Unix seconds;
@@ -136,18 +140,11 @@ type loginOut struct {
 // get the same response in the same time.
 func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, error) {
 	refused := badCredentials()
-	var website app.WebsiteID
-	if in.StoreID != "" {
-		var err error
-		if website, err = s.db.WebsiteOf(ctx, in.StoreID); err != nil {
-			return loginOut{}, err
-		}
-	}
 	login, err := s.db.LoginByEmail(ctx, in.Email)
 	if err != nil && app.CodeOf(err) != app.CodeNotFound {
 		return loginOut{}, err
 	}
-	ok, fresh, err := s.passwords.check(ctx, website, in.Password, login.PasswordHash)
+	ok, fresh, err := s.passwords.check(ctx, c, in.Password, login.PasswordHash)
 	if err != nil {
 		return loginOut{}, err
 	}
@@ -160,7 +157,7 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 			return loginOut{}, err
 		}
 	}
-	if err := s.checkOTP(ctx, c, website, login.User, in.OTP); err != nil {
+	if err := s.checkOTP(ctx, c, login.User, in.OTP); err != nil {
 		return loginOut{}, err
 	}
 	out, err := s.startSession(ctx, c, login.User, cmp.Or(fresh, login.PasswordHash), in.StoreID)

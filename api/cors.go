@@ -1,7 +1,6 @@
 package api
 
 import (
-	"context"
 	"fmt"
 	"net/http"
 	"slices"
@@ -113,7 +112,11 @@ func (s *Server) allowWebsite(x *exchange, r *http.Request) bool {
 		len(domain) > maxHostName || !hostName.MatchString(domain) {
 		return false
 	}
-	website, err := s.db.WebsiteByDomain(r.Context(), domain)
+	var website app.WebsiteID
+	err := s.work.run(r.Context(), s.work.strangersLookups(bodyOwner(x.client)), func() (err error) {
+		website, err = s.db.WebsiteByDomain(r.Context(), domain)
+		return err
+	})
 	if err != nil {
 		if app.CodeOf(err) != app.CodeNotFound {
 			x.log.Warn().Err(err).Msg("cannot look up the website of an origin")
@@ -148,15 +151,11 @@ func (x *exchange) keepToOwnCustomers() {
 
 // checkPage returns CROSS_ORIGIN if a website's page sends a request for a store of another website. If the
 // domains of several websites belong to one site, a page can send the cookies of the others.
-func (s *Server) checkPage(ctx context.Context, c *call, store app.StoreID) error {
-	if c.exchange.website == "" {
-		return nil
-	}
-	own, err := s.db.BelongsTo(ctx, store, c.exchange.website)
-	if err == nil && !own {
+func (c *call) checkPage() error {
+	if c.exchange.website != "" && c.exchange.website != c.website {
 		return crossOrigin()
 	}
-	return err
+	return nil
 }
 
 func crossOrigin() error {

@@ -41,7 +41,7 @@ type loginCustomerOut struct {
 // registerCustomer creates an account and logs in. It does not accept an Idempotency-Key: a response with
 // tokens must not be stored, and an email can be registered only once.
 func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCustomerIn) (loginCustomerOut, error) {
-	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
+	if err := c.checkPage(); err != nil {
 		return loginCustomerOut{}, err
 	}
 	words, err := s.db.StoreWords(ctx, in.StoreID)
@@ -58,11 +58,7 @@ func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCusto
 	if err := s.limitQuotas(ctx, c, in.StoreID); err != nil {
 		return loginCustomerOut{}, err
 	}
-	website, err := s.db.WebsiteOf(ctx, in.StoreID)
-	if err != nil {
-		return loginCustomerOut{}, err
-	}
-	hash, err := s.passwords.hash(ctx, website, in.Password)
+	hash, err := s.passwords.hash(ctx, c, in.Password)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
@@ -78,19 +74,15 @@ func (s *Server) registerCustomer(ctx context.Context, c *call, in registerCusto
 // loginCustomer starts a session. An unknown store or email, a wrong or missing password and a disabled
 // customer get the same response in the same time.
 func (s *Server) loginCustomer(ctx context.Context, c *call, in loginCustomerIn) (loginCustomerOut, error) {
-	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
+	if err := c.checkPage(); err != nil {
 		return loginCustomerOut{}, err
 	}
 	refused := app.Errorf(app.CodeInvalidCredentials, "the email or password is incorrect")
-	website, err := s.db.WebsiteOf(ctx, in.StoreID)
-	if err != nil {
-		return loginCustomerOut{}, err
-	}
 	login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
 	if err != nil && app.CodeOf(err) != app.CodeNotFound {
 		return loginCustomerOut{}, err
 	}
-	ok, fresh, err := s.passwords.check(ctx, website, in.Password, login.PasswordHash)
+	ok, fresh, err := s.passwords.check(ctx, c, in.Password, login.PasswordHash)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}

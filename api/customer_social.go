@@ -151,16 +151,27 @@ func (s *Server) audiences(ctx context.Context, store app.StoreID, name app.Prov
 	return clientIDs, err
 }
 
+// verifyIDToken is [provider.verify], which may wait for the provider's keys. The request holds no places meanwhile.
+func (s *Server) verifyIDToken(
+	ctx context.Context, c *call, of app.Provider, token app.Secret, nonce string, clientIDs []string,
+) (person app.SocialIdentity, err error) {
+	err = c.places.without(ctx, func() (err error) {
+		person, err = s.providers[of].verify(ctx, token, nonce, clientIDs)
+		return err
+	})
+	return person, err
+}
+
 // socialLogin starts a session of the customer with the identity in a provider's token.
 func (s *Server) socialLogin(ctx context.Context, c *call, in socialLoginIn) (loginCustomerOut, error) {
-	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
+	if err := c.checkPage(); err != nil {
 		return loginCustomerOut{}, err
 	}
 	clientIDs, err := s.audiences(ctx, in.StoreID, in.Provider)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
-	person, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
+	person, err := s.verifyIDToken(ctx, c, in.Provider, in.Token, in.Nonce, clientIDs)
 	if err != nil {
 		return loginCustomerOut{}, err
 	}
@@ -197,7 +208,7 @@ func (s *Server) linkProvider(ctx context.Context, c *call, in linkProviderIn) (
 	if err != nil {
 		return app.Customer{}, err
 	}
-	person, err := s.providers[in.Provider].verify(ctx, in.Token, in.Nonce, clientIDs)
+	person, err := s.verifyIDToken(ctx, c, in.Provider, in.Token, in.Nonce, clientIDs)
 	if err != nil {
 		return app.Customer{}, err
 	}

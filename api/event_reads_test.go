@@ -64,7 +64,7 @@ func TestReadsOfStreamsOfAHostileNeighbour(t *testing.T) {
 	w.until("reads", func() bool {
 		return reading.Load() == maxReads && feed.work.users("reads", "web_hostile") == stores+behind
 	})
-	request := &places{work: feed.work, website: "web_hostile"}
+	request := &places{work: feed.work, waiters: &feed.work.websites, owner: "web_hostile"}
 	defer request.leave()
 	if err := request.begin(t.Context(), gateLimit{gate{"requests", "web_hostile"}, maxWork}); err != nil {
 		t.Errorf("request of the website: got error %v, want a place", err)
@@ -93,7 +93,7 @@ func TestReadsOfStreamsWaitForRequests(t *testing.T) {
 	feed.work.wait = time.Millisecond
 	s := &Server{eventFeed: feed, cursors: newCursors(persistencetest.Keyring())}
 	r, late := following(t, feed, hostile(1)), following(t, feed, hostile(1))
-	requests := &places{work: feed.work, website: "web_hostile"}
+	requests := &places{work: feed.work, waiters: &feed.work.websites, owner: "web_hostile"}
 	for range maxWork {
 		if err := requests.begin(t.Context(), gateLimit{gate{"requests", "web_hostile"}, maxWork}); err != nil {
 			t.Fatal(err)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"io"
@@ -31,6 +32,7 @@ type call struct {
 	rowFaults []app.Detail      // of rows of the body; the handler refuses them
 	principal app.Principal     // zero on routes without an access token
 	refresh   refreshToken      // zero except on routes by refresh token
+	website   app.WebsiteID     // of a request without an access token; "" = it names none that exists
 	once      *persistence.Once // nil on routes that do not accept an Idempotency-Key
 	memory    memory            // of the body
 	places    *places           // of the work in progress; nil = not counted
@@ -211,6 +213,9 @@ func (s *Server) response(ctx context.Context, c *call) (any, error) {
 	}
 	return response, err
 }
+
+// websiteID returns the website that bounds the request, "" while it is unknown.
+func (c *call) websiteID() app.WebsiteID { return cmp.Or(c.principal.WebsiteID, c.website) }
 
 // id returns the {id} of the path, "" if it is not a valid id.
 func (c *call) id() string { return c.idIn("id") }

@@ -134,7 +134,7 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 	}
 	hash := ""
 	if invited.New {
-		hash, err = s.passwords.hash(ctx, invited.WebsiteID, in.Password)
+		hash, err = s.passwords.hash(ctx, c, in.Password)
 	} else {
 		err = s.checkInvited(ctx, c, in, invited)
 	}
@@ -162,7 +162,7 @@ func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, ver
 // Too many of these end the invitation, so that an inviter cannot guess passwords. A mailed invitation replaces no
 // password, because the user may have mistyped it.
 func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, user identity.Invited) error {
-	ok, _, err := s.passwords.check(ctx, user.WebsiteID, in.Password, user.PasswordHash)
+	ok, _, err := s.passwords.check(ctx, c, in.Password, user.PasswordHash)
 	if err != nil {
 		return err
 	}
@@ -173,7 +173,7 @@ func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, u
 		}
 		return badCredentials()
 	}
-	err = s.checkOTP(ctx, c, user.WebsiteID, user.User, in.OTP)
+	err = s.checkOTP(ctx, c, user.User, in.OTP)
 	if app.CodeOf(err) == app.CodeInvalidCredentials {
 		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
 			return err

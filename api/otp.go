@@ -70,7 +70,7 @@ func (s *Server) confirmOTP(ctx context.Context, c *call, in confirmOTPIn) (reco
 		return recoveryCodesOut{}, err
 	}
 	codes := otp.NewRecoveryCodes()
-	hashes, err := s.passwords.hashRecoveryCodes(ctx, c.principal.WebsiteID, codes)
+	hashes, err := s.passwords.hashRecoveryCodes(ctx, c, codes)
 	if err != nil {
 		return recoveryCodesOut{}, err
 	}
@@ -87,7 +87,7 @@ func (s *Server) replaceRecoveryCodes(ctx context.Context, c *call, in currentPa
 		return recoveryCodesOut{}, err
 	}
 	codes := otp.NewRecoveryCodes()
-	hashes, err := s.passwords.hashRecoveryCodes(ctx, c.principal.WebsiteID, codes)
+	hashes, err := s.passwords.hashRecoveryCodes(ctx, c, codes)
 	if err != nil {
 		return recoveryCodesOut{}, err
 	}
@@ -104,13 +104,11 @@ func (s *Server) disableOTP(ctx context.Context, c *call, in currentPasswordIn) 
 
 // checkOTP checks and uses up the one-time password of a user whose password is right. It returns OTP_REQUIRED,
 // INVALID_CREDENTIALS or RATE_LIMITED. A wrong or used code is recorded as a failed login. The hash of a recovery code
-// takes a slot of the website, "" for logins that name none.
-func (s *Server) checkOTP(
-	ctx context.Context, c *call, website app.WebsiteID, user app.User, code app.Secret,
-) error {
+// takes a slot.
+func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.Secret) error {
 	failures := s.limiter.budget(1, "otp", string(user.ID))
 	failures.Most = otp.Failures
-	recovery, err := s.recoveryHash(ctx, website, user.ID, code, failures)
+	recovery, err := s.recoveryHash(ctx, c, user.ID, code, failures)
 	if err != nil {
 		return err
 	}
@@ -124,7 +122,7 @@ func (s *Server) checkOTP(
 // recoveryHash returns the hash of a recovery code that a user gives, "" for a code of an authenticator and for a user
 // without recovery codes. It returns RATE_LIMITED if the budget of failures is used up.
 func (s *Server) recoveryHash(
-	ctx context.Context, website app.WebsiteID, user app.UserID, code app.Secret, failures identity.Budget,
+	ctx context.Context, c *call, user app.UserID, code app.Secret, failures identity.Budget,
 ) (string, error) {
 	if code.Len() == 0 || otp.IsCode(code) {
 		return "", nil
@@ -133,14 +131,12 @@ func (s *Server) recoveryHash(
 	if err != nil || like == "" {
 		return "", err
 	}
-	return s.passwords.hashLike(ctx, website, like, otp.RecoveryCode(code))
+	return s.passwords.hashLike(ctx, c, like, otp.RecoveryCode(code))
 }
 
 // hashRecoveryCodes returns the hashes of a user's recovery codes. They have one salt, so that a login computes one
 // hash to find the code among them.
-func (p *passwords) hashRecoveryCodes(
-	ctx context.Context, website app.WebsiteID, codes []app.Secret,
-) ([]string, error) {
+func (p *passwords) hashRecoveryCodes(ctx context.Context, c *call, codes []app.Secret) ([]string, error) {
 	salt := make([]byte, p.params.SaltLength)
 	rand.Read(salt)
 	like := encodeHash(p.params, salt, make([]byte, p.params.KeyLength))
@@ -148,14 +144,12 @@ func (p *passwords) hashRecoveryCodes(
 	for i, code := range codes {
 		secrets[i] = otp.RecoveryCode(code)
 	}
-	return p.hashesLike(ctx, website, like, secrets...)
+	return p.hashesLike(ctx, c, like, secrets...)
 }
 
 // hashLike returns the hash of a secret, see [passwords.hashesLike].
-func (p *passwords) hashLike(
-	ctx context.Context, website app.WebsiteID, like string, secret app.Secret,
-) (string, error) {
-	hashes, err := p.hashesLike(ctx, website, like, secret)
+func (p *passwords) hashLike(ctx context.Context, c *call, like string, secret app.Secret) (string, error) {
+	hashes, err := p.hashesLike(ctx, c, like, secret)
 	if err != nil {
 		return "", err
 	}
@@ -163,25 +157,20 @@ func (p *passwords) hashLike(
 }
 
 // hashesLike returns the hashes of secrets, with the salt and the parameters of another hash, in one slot. It returns
-// UNAVAILABLE if no slot is free in time.
-func (p *passwords) hashesLike(
-	ctx context.Context, website app.WebsiteID, like string, secrets ...app.Secret,
-) ([]string, error) {
+// the errors of inSlot.
+func (p *passwords) hashesLike(ctx context.Context, c *call, like string, secrets ...app.Secret) ([]string, error) {
 	params, salt, _, err := argon2id.DecodeHash(like)
 	if err != nil {
 		return nil, err
 	}
-	leave, err := p.enter(ctx, website)
-	if err != nil {
-		return nil, err
-	}
-	defer leave()
 	hashes := make([]string, len(secrets))
-	for i, secret := range secrets {
-		p.runs()
-		key := argon2.IDKey([]byte(secret.Reveal()), salt, params.Iterations, params.Memory, params.Parallelism,
-			params.KeyLength)
-		hashes[i] = encodeHash(*params, salt, key)
-	}
-	return hashes, nil
+	return hashes, p.inSlot(ctx, c, func() error {
+		for i, secret := range secrets {
+			p.runs()
+			key := argon2.IDKey([]byte(secret.Reveal()), salt, params.Iterations, params.Memory, params.Parallelism,
+				params.KeyLength)
+			hashes[i] = encodeHash(*params, salt, key)
+		}
+		return nil
+	})
 }

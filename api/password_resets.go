@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"crypto/rand"
 	_ "embed"
@@ -65,12 +66,12 @@ type requestResetIn struct {
 // its duration depends on the account.
 func (s *Server) requestReset(_ context.Context, c *call, in requestResetIn) (messageOut, error) {
 	now := c.now
-	return s.inBackground(c, bodyOwner(c.exchange.client), func(ctx context.Context) error {
+	return s.inBackground(c, func(ctx context.Context) error {
 		login, err := s.db.LoginByEmail(ctx, in.Email)
 		if err != nil {
 			return err
 		}
-		if err := s.limitResets(ctx, string(login.User.ID)); err != nil {
+		if err := s.limitResets(ctx, c, string(login.User.ID)); err != nil {
 			return err
 		}
 		return s.db.MailReset(ctx, now, login.User.ID, NewResetToken(app.UserResetPrefix))
@@ -83,21 +84,17 @@ type requestCustomerResetIn struct {
 }
 
 // requestCustomerReset is requestReset for a customer.
-func (s *Server) requestCustomerReset(ctx context.Context, c *call, in requestCustomerResetIn) (messageOut, error) {
-	if err := s.checkPage(ctx, c, in.StoreID); err != nil {
-		return messageOut{}, err
-	}
-	website, err := s.db.WebsiteOf(ctx, in.StoreID)
-	if err != nil {
+func (s *Server) requestCustomerReset(_ context.Context, c *call, in requestCustomerResetIn) (messageOut, error) {
+	if err := c.checkPage(); err != nil {
 		return messageOut{}, err
 	}
 	now := c.now
-	return s.inBackground(c, string(website), func(ctx context.Context) error {
+	return s.inBackground(c, func(ctx context.Context) error {
 		login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
 		if err != nil {
 			return err
 		}
-		if err := s.limitResets(ctx, string(login.Customer.ID)); err != nil {
+		if err := s.limitResets(ctx, c, string(login.Customer.ID)); err != nil {
 			return err
 		}
 		return s.db.MailCustomerReset(ctx, now, in.StoreID, login.Customer.ID, NewResetToken(app.CustomerResetPrefix))
@@ -105,18 +102,20 @@ func (s *Server) requestCustomerReset(ctx context.Context, c *call, in requestCu
 }
 
 // limitResets counts a mail to an account, RATE_LIMITED if the account got all its mails of an hour.
-func (s *Server) limitResets(ctx context.Context, account string) error {
-	return s.db.TakeRateLimits(ctx, time.Hour,
+func (s *Server) limitResets(ctx context.Context, c *call, account string) error {
+	return s.takeLimits(ctx, c, time.Hour,
 		s.limiter.exactly(app.PasswordResetsPerHour, "password reset", account))
 }
 
 // inBackground runs mail and returns the response of every request, UNAVAILABLE if too many requests are being
 // processed. Requests that name no website belong to the network of their client. If the process is killed, no mail is
 // sent, and the user requests another one.
-func (s *Server) inBackground(c *call, owner string, mail func(context.Context) error) (messageOut, error) {
-	log := c.exchange.log
+func (s *Server) inBackground(c *call, mail func(context.Context) error) (messageOut, error) {
+	log, limits := c.exchange.log, s.work.backgroundLimits(c)
+	owner := cmp.Or(string(c.websiteID()), bodyOwner(c.exchange.client))
 	started := !s.db.Mails() || s.resets.run(owner, func(ctx context.Context) {
-		switch err := mail(ctx); app.CodeOf(err) {
+		err := s.work.run(ctx, limits, func() error { return mail(ctx) })
+		switch app.CodeOf(err) {
 		case "", app.CodeNotFound, app.CodeRateLimited:
 		default:
 			log.Error().Err(err).Msg("mail with a link to reset a password not enqueued")
@@ -155,7 +154,7 @@ func (s *Server) reset(
 	if err := checkPassword("password", in.Password, of.Words...); err != nil {
 		return messageOut{}, err
 	}
-	hash, err := s.passwords.hash(ctx, of.WebsiteID, in.Password)
+	hash, err := s.passwords.hash(ctx, c, in.Password)
 	if err != nil {
 		return messageOut{}, err
 	}

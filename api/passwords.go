@@ -66,37 +66,47 @@ func encodeHash(params argon2id.Params, salt, key []byte) string {
 
 // check reports whether a password matches a hash. It runs Argon2id exactly once, also for an invalid hash
 // ("" for an unknown user). If the password is correct and the hash has weaker parameters than new hashes,
-// fresh is a new hash, otherwise "". It returns UNAVAILABLE if no slot of the website is free in time. website is ""
-// for requests that name none.
+// fresh is a new hash, otherwise "". It returns the errors of inSlot.
 func (p *passwords) check(
-	ctx context.Context, website app.WebsiteID, password app.Secret, hash string,
+	ctx context.Context, c *call, password app.Secret, hash string,
 ) (ok bool, fresh string, err error) {
-	leave, err := p.enter(ctx, website)
-	if err != nil {
-		return false, "", err
-	}
-	defer leave()
 	if _, _, _, err := argon2id.DecodeHash(hash); err != nil {
 		hash = p.dummy
 	}
-	p.runs()
-	ok, params, err := argon2id.CheckHash(password.Reveal(), hash)
-	if ok && (params.Memory < p.params.Memory || params.Iterations < p.params.Iterations ||
-		params.KeyLength < p.params.KeyLength) {
-		fresh, err = argon2id.CreateHash(password.Reveal(), &p.params)
-	}
+	err = p.inSlot(ctx, c, func() (err error) {
+		p.runs()
+		var params *argon2id.Params
+		ok, params, err = argon2id.CheckHash(password.Reveal(), hash)
+		if ok && (params.Memory < p.params.Memory || params.Iterations < p.params.Iterations ||
+			params.KeyLength < p.params.KeyLength) {
+			fresh, err = argon2id.CreateHash(password.Reveal(), &p.params)
+		}
+		return err
+	})
 	return ok, fresh, err
 }
 
-// hash returns the hash of a new password. It returns UNAVAILABLE as check does.
-func (p *passwords) hash(ctx context.Context, website app.WebsiteID, password app.Secret) (string, error) {
-	leave, err := p.enter(ctx, website)
-	if err != nil {
-		return "", err
-	}
-	defer leave()
-	p.runs()
-	return argon2id.CreateHash(password.Reveal(), &p.params)
+// inSlot calls f in a slot to hash of the website of a request. The request holds no places of work in progress
+// meanwhile. It returns UNAVAILABLE if no slot, or afterwards no place, is free in time.
+func (p *passwords) inSlot(ctx context.Context, c *call, f func() error) error {
+	return c.places.without(ctx, func() error {
+		leave, err := p.enter(ctx, c.websiteID())
+		if err != nil {
+			return err
+		}
+		defer leave()
+		return f()
+	})
+}
+
+// hash returns the hash of a new password. It returns the errors of inSlot.
+func (p *passwords) hash(ctx context.Context, c *call, password app.Secret) (hash string, err error) {
+	err = p.inSlot(ctx, c, func() (err error) {
+		p.runs()
+		hash, err = argon2id.CreateHash(password.Reveal(), &p.params)
+		return err
+	})
+	return hash, err
 }
 
 // checkPassword checks a new password. member is its name in the request, words are those of app.PasswordFault. It
@@ -119,7 +129,7 @@ func (s *Server) confirmPassword(ctx context.Context, c *call, password app.Secr
 	if err := s.limitAccount(ctx, c, app.NormalEmail(login.User.Email)); err != nil {
 		return login, err
 	}
-	ok, _, err := s.passwords.check(ctx, c.principal.WebsiteID, password, login.PasswordHash)
+	ok, _, err := s.passwords.check(ctx, c, password, login.PasswordHash)
 	if err != nil {
 		return login, err
 	}
@@ -141,7 +151,7 @@ func (s *Server) confirmCustomerPassword(
 	if err := s.limitAccount(ctx, c, string(c.principal.StoreID), app.NormalEmail(login.Customer.Email)); err != nil {
 		return login, err
 	}
-	ok, _, err := s.passwords.check(ctx, c.principal.WebsiteID, password, login.PasswordHash)
+	ok, _, err := s.passwords.check(ctx, c, password, login.PasswordHash)
 	if err != nil {
 		return login, err
 	}
@@ -178,7 +188,7 @@ func (s *Server) changePassword(ctx context.Context, c *call, in changePasswordI
 	if err != nil {
 		return messageOut{}, err
 	}
-	hash, err := s.passwords.hash(ctx, c.principal.WebsiteID, in.NewPassword)
+	hash, err := s.passwords.hash(ctx, c, in.NewPassword)
 	if err != nil {
 		return messageOut{}, err
 	}
@@ -206,7 +216,7 @@ func (s *Server) changeCustomerPassword(ctx context.Context, c *call, in changeP
 	if login, err = s.confirmCustomerPassword(ctx, c, in.CurrentPassword); err != nil {
 		return messageOut{}, err
 	}
-	hash, err := s.passwords.hash(ctx, c.principal.WebsiteID, in.NewPassword)
+	hash, err := s.passwords.hash(ctx, c, in.NewPassword)
 	if err != nil {
 		return messageOut{}, err
 	}

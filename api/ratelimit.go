@@ -172,7 +172,12 @@ func (s *Server) limitCaller(ctx context.Context, c *call) error {
 	if budgets == nil {
 		return nil
 	}
-	return s.db.TakeRateLimits(ctx, s.limiter.window, budgets...)
+	return s.takeLimits(ctx, c, s.limiter.window, budgets...)
+}
+
+// takeLimits counts a request against budgets, with one of the connections that its owner may use for lookups.
+func (s *Server) takeLimits(ctx context.Context, c *call, window time.Duration, budgets ...identity.Budget) error {
+	return s.work.run(ctx, s.work.lookupLimits(c), func() error { return s.db.TakeRateLimits(ctx, window, budgets...) })
 }
 
 // invitedAccount returns the account of the email that a token invites, which is the account of its login. named
@@ -180,7 +185,11 @@ func (s *Server) limitCaller(ctx context.Context, c *call) error {
 func (s *Server) invitedAccount(
 	ctx context.Context, c *call, byToken []string,
 ) (account []string, named bool, err error) {
-	email, err := s.db.InvitedEmail(ctx, app.NewSecret(byToken[len(byToken)-1]))
+	var email string
+	err = s.work.run(ctx, s.work.lookupLimits(c), func() (err error) {
+		email, err = s.db.InvitedEmail(ctx, app.NewSecret(byToken[len(byToken)-1]))
+		return err
+	})
 	return []string{"account", c.surface(), app.NormalEmail(email)}, email != "", err
 }
 
@@ -216,7 +225,7 @@ func (s *Server) limitCredential(c *call) error {
 // limitUnknown counts a request with a credential that belongs to nobody against the budget of the client address. It
 // returns refusal, or RATE_LIMITED if the budget is used up.
 func (s *Server) limitUnknown(ctx context.Context, c *call, refusal error) error {
-	if err := s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.address(c)...); err != nil {
+	if err := s.takeLimits(ctx, c, s.limiter.window, s.limiter.address(c)...); err != nil {
 		return err
 	}
 	return refusal
@@ -244,19 +253,19 @@ func (s *Server) limitQuotas(ctx context.Context, c *call, store app.StoreID) er
 	if budgets == nil {
 		return nil
 	}
-	return s.db.TakeRateLimits(ctx, c.route.Limit.quotas[0].window, budgets...)
+	return s.takeLimits(ctx, c, c.route.Limit.quotas[0].window, budgets...)
 }
 
 // limitSession counts a request against a session's budget.
 func (s *Server) limitSession(ctx context.Context, c *call, session app.SessionID) error {
-	return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.budget(1, "session", c.surface(), string(session)))
+	return s.takeLimits(ctx, c, s.limiter.window, s.limiter.budget(1, "session", c.surface(), string(session)))
 }
 
 // limitAccount counts an attempt to guess the password of an account against the account's budget, which the
 // routes share that log in to it. account is the email, in the customer realm the store and the email.
 func (s *Server) limitAccount(ctx context.Context, c *call, account ...string) error {
 	parts := append([]string{"account", c.surface()}, account...)
-	return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.budget(accountFactor, parts...))
+	return s.takeLimits(ctx, c, s.limiter.window, s.limiter.budget(accountFactor, parts...))
 }
 
 // surface separates the budgets of customers from those of users.

@@ -180,7 +180,7 @@ func (s *Server) reauthenticate(ctx context.Context, c *call, in reauthenticateI
 	if err != nil {
 		return reauthenticateOut{}, err
 	}
-	if err := s.checkOTP(ctx, c, c.principal.WebsiteID, login.User, in.OTP); err != nil {
+	if err := s.checkOTP(ctx, c, login.User, in.OTP); err != nil {
 		return reauthenticateOut{}, err
 	}
 	err = s.db.ProveIdentity(ctx, c.now, c.principal, login.PasswordHash)

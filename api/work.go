@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -17,10 +18,12 @@ const (
 	maxHeavyWork = 2 // of them imports, exports and analytics
 	maxReads     = 2 // of its streams, beside requests: reads of missed messages, renewals and ends
 	maxChecks    = 2 // of the credentials of its streams
+	maxPublic    = 1 // requests without a credential, beside all others
 	maxWorkWait  = 2 * time.Second
 )
 
-// maxWaiting is the number of requests of all websites that wait. Each may have a body in memory.
+// maxWaiting is the number of requests of all websites that wait, and of those without a credential. Each may have a
+// body in memory.
 const maxWaiting = 1024
 
 // load is the kind of work of an operation.
@@ -37,21 +40,30 @@ const (
 type work struct {
 	requests, across int64 // of a website: at most half of the pool of the stores, and of that of all stores
 	exports          int64 // of all websites: half of the pool of the stores
+	lookups          int64 // of an owner, and of all requests without a credential: half of the pool of lookups
 	wait             time.Duration
-	most             int // requests that wait
 	waiting          prometheus.Gauge
 	refused          prometheus.Counter
 
-	mu      sync.Mutex
-	gates   map[gate]*slots
-	waiters map[app.WebsiteID]int // websites without waiting requests have no entry
-	queued  int                   // waiters of all websites
+	mu        sync.Mutex
+	gates     map[gate]*slots
+	websites  waiters // with a credential
+	strangers waiters // without one, by client network
 }
+
+// waiters counts the requests that wait, by owner.
+type waiters struct {
+	most   int
+	of     map[string]int // owners without waiting requests have no entry
+	queued int            // of all owners
+}
+
+func newWaiters(most int) waiters { return waiters{most: most, of: map[string]int{}} }
 
 // gate is a limit of one owner.
 type gate struct {
 	of    string // the limit
-	owner string // a website or a store; "" = the process
+	owner string // a website, a store or a client network; "" = all
 }
 
 // slots are the free places behind a gate. They are served in the order of the requests.
@@ -62,8 +74,8 @@ type slots struct {
 
 func newWork(c Config) *work {
 	w := &work{
-		requests: maxWork, across: maxWork, exports: maxWork, wait: maxWorkWait, most: maxWaiting,
-		gates: map[gate]*slots{}, waiters: map[app.WebsiteID]int{},
+		requests: maxWork, across: maxWork, exports: maxWork, lookups: maxWork, wait: maxWorkWait,
+		gates: map[gate]*slots{}, websites: newWaiters(maxWaiting), strangers: newWaiters(maxWaiting),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "comanda_requests_waiting", Help: "Requests that wait for other requests of their website.",
 		}),
@@ -78,38 +90,70 @@ func newWork(c Config) *work {
 	if c.DB == nil {
 		return w
 	}
-	stores, across := c.DB.Conns()
+	stores, across, lookups := c.DB.Conns()
 	w.requests = min(w.requests, int64(max(stores/2, 1)))
 	w.across = min(w.across, int64(max(across/2, 1)))
 	w.exports = int64(max(stores/2, 1))
+	if lookups > 0 { // commands and tests have no pool for them
+		w.lookups = int64(max(lookups/2, 1))
+	}
 	return w
 }
 
 // places are the places of one request. They are released once.
 type places struct {
 	work    *work
-	website app.WebsiteID // among whose waiters the request counts; "" = none
+	waiters *waiters // among which the request counts; nil = none
+	owner   string   // of the waiting request
+	limits  []gateLimit
 	held    []gate
 }
 
 // enterWork waits until a website may begin the work of a request. It returns UNAVAILABLE if its earlier requests take
 // too long, or too many of them wait.
 func (s *Server) enterWork(ctx context.Context, c *call) error {
-	website := c.principal.WebsiteID
-	if c.route.Permission == byRefreshToken {
-		var err error
-		if website, err = s.db.WebsiteOfSession(ctx, c.refresh.realm, c.refresh.session); err != nil {
-			return err
-		}
-	}
-	if website == "" { // a platform administrator, or the route needs no credential
-		return nil
-	}
-	if err := c.memory.assign(string(website)); err != nil {
+	if err := s.findWebsite(ctx, c); err != nil {
 		return err
 	}
-	c.places = &places{work: s.work, website: website}
+	website := string(c.websiteID())
+	if c.route.Permission == public {
+		c.places = &places{work: s.work, waiters: &s.work.strangers, owner: bodyOwner(c.exchange.client)}
+		return c.places.begin(ctx, s.work.publicLimits(c)...)
+	}
+	if website == "" { // a platform administrator
+		return nil
+	}
+	if err := c.memory.assign(website); err != nil {
+		return err
+	}
+	c.places = &places{work: s.work, waiters: &s.work.websites, owner: website}
 	return c.places.begin(ctx, s.work.limits(c, website)...)
+}
+
+// findWebsite sets the website of a request without an access token: that of the session, or of the store or the link
+// that the body names. The website of an email is not looked up: its other requests would then delay the login, which
+// would reveal whether the email has an account.
+func (s *Server) findWebsite(ctx context.Context, c *call) error {
+	var find func() (app.WebsiteID, error)
+	named := topLevelTexts(c.body, []string{"storeId", "token"})
+	switch store, token := named["storeId"], named["token"]; {
+	case c.route.Permission == byRefreshToken:
+		find = func() (app.WebsiteID, error) {
+			return s.db.WebsiteOfSession(ctx, c.refresh.realm, c.refresh.session)
+		}
+	case c.route.byAccessToken():
+		return nil
+	case store != "":
+		find = func() (app.WebsiteID, error) { return s.db.WebsiteOf(ctx, app.StoreID(store)) }
+	case token != "":
+		find = func() (app.WebsiteID, error) { return s.db.WebsiteOfLink(ctx, app.NewSecret(token)) }
+	default:
+		return nil
+	}
+	return s.work.run(ctx, s.work.lookupLimits(c), func() (err error) {
+		c.website, err = find()
+		return err
+	})
 }
 
 // enterRead waits until a stream of a website may use the database: to read stored messages, to renew its lease
@@ -126,8 +170,7 @@ func (w *work) enterRead(ctx context.Context, website app.WebsiteID) (*places, b
 	return p, ok
 }
 
-// enterCheck waits until a stream of a website may check its credential, with a connection for lookups. It returns
-// false if that takes too long.
+// enterCheck waits until a stream of a website may look up its credential. It returns false if that takes too long.
 func (w *work) enterCheck(ctx context.Context, website app.WebsiteID) (*places, bool) {
 	p := &places{work: w}
 	return p, p.enterAll(ctx, gateLimit{gate{"checks", string(website)}, maxChecks})
@@ -139,9 +182,56 @@ type gateLimit struct {
 	places int64
 }
 
+// publicLimits returns the limits of a request without a credential. A website that it names bounds it, otherwise the
+// client network, and all such requests together.
+func (w *work) publicLimits(c *call) []gateLimit {
+	website := string(c.websiteID())
+	if website == "" {
+		return []gateLimit{
+			{gate{"public", bodyOwner(c.exchange.client)}, maxPublic}, {gate{of: "public"}, w.across},
+		}
+	}
+	return []gateLimit{
+		{gate{"public", website}, maxPublic}, {gate{"across", website}, w.across},
+		{gate{"requests", website}, w.requests},
+	}
+}
+
+// backgroundLimits returns the limits of work that goes on after the response to a request. The next request of its
+// owner does not wait for it, which would reveal that there was work.
+func (w *work) backgroundLimits(c *call) []gateLimit {
+	owner := cmp.Or(string(c.websiteID()), bodyOwner(c.exchange.client))
+	return []gateLimit{{gate{"background", owner}, maxPublic}, {gate{of: "public"}, w.across}}
+}
+
+// lookupLimits returns the limits of the connections for lookups of a request. Its website bounds them as soon as it is
+// known, before that the client network. All requests without a credential leave half of the connections to the others.
+func (w *work) lookupLimits(c *call) []gateLimit {
+	owner := cmp.Or(string(c.websiteID()), bodyOwner(c.exchange.client))
+	if c.route.Permission == public {
+		return w.strangersLookups(owner)
+	}
+	return []gateLimit{{gate{"lookups", owner}, w.lookups}}
+}
+
+func (w *work) strangersLookups(owner string) []gateLimit {
+	return []gateLimit{
+		{gate{"public lookups", owner}, maxPublic}, {gate{of: "public lookups"}, w.lookups},
+	}
+}
+
+// run calls f while it holds a place behind each of several gates. It returns UNAVAILABLE if that takes too long.
+func (w *work) run(ctx context.Context, limits []gateLimit, f func() error) error {
+	p := &places{work: w}
+	defer p.leave()
+	if err := p.begin(ctx, limits...); err != nil {
+		return err
+	}
+	return f()
+}
+
 // limits returns the limits of a request, in the order in which it takes the places.
-func (w *work) limits(c *call, of app.WebsiteID) []gateLimit {
-	website := string(of)
+func (w *work) limits(c *call, website string) []gateLimit {
 	var limits []gateLimit
 	switch c.route.Load {
 	case anImport:
@@ -176,6 +266,7 @@ func (s *Server) enterAcross(ctx context.Context, c *call) error {
 // begin takes a place behind each of several gates. It returns UNAVAILABLE if one has no free place in time, or too
 // many requests wait.
 func (p *places) begin(ctx context.Context, limits ...gateLimit) error {
+	p.limits = limits
 	if p.enterAll(ctx, limits...) {
 		return nil
 	}
@@ -184,6 +275,19 @@ func (p *places) begin(ctx context.Context, limits ...gateLimit) error {
 		Code: app.CodeUnavailable, RetryAfter: maxWorkWait,
 		Message: "too many requests are in progress; retry after the given time",
 	}
+}
+
+// without calls f, which uses no connection, while the request holds no places. It returns the error of f or, if no
+// places are free afterwards, UNAVAILABLE.
+func (p *places) without(ctx context.Context, f func() error) error {
+	if p == nil {
+		return f()
+	}
+	p.leave()
+	if err := f(); err != nil {
+		return err
+	}
+	return p.begin(ctx, p.limits...)
 }
 
 // enterAll takes a place behind each of several gates. The narrower limits come first, so that a request that waits for
@@ -210,7 +314,7 @@ func (p *places) enter(ctx context.Context, limit gateLimit) bool {
 	}
 	s.users++
 	w.mu.Unlock()
-	if !s.TryAcquire(1) && !w.waitFor(ctx, s, p.website) {
+	if !s.TryAcquire(1) && !w.waitFor(ctx, s, p) {
 		w.forget(at, s)
 		return false
 	}
@@ -219,37 +323,37 @@ func (p *places) enter(ctx context.Context, limit gateLimit) bool {
 }
 
 // waitFor waits for a free place. It returns false if none is free in time, or too many requests wait.
-func (w *work) waitFor(ctx context.Context, s *slots, website app.WebsiteID) bool {
-	if website != "" {
-		if !w.queue(website) {
+func (w *work) waitFor(ctx context.Context, s *slots, p *places) bool {
+	if p.waiters != nil {
+		if !w.queue(p) {
 			return false
 		}
-		defer w.unqueue(website)
+		defer w.unqueue(p)
 	}
 	w.waiting.Inc()
 	defer w.waiting.Dec()
 	return s.Acquire(ctx, 1) == nil
 }
 
-// queue counts a request that waits. It returns false if too many wait: those of one website are at most half of the
-// requests that may still wait. One request of each website can always wait.
-func (w *work) queue(website app.WebsiteID) bool {
+// queue counts a request that waits. It returns false if too many wait: those of one owner are at most half of the
+// requests that may still wait. One request of each owner can always wait.
+func (w *work) queue(p *places) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if n := w.waiters[website]; n > 0 && n >= w.most-w.queued {
+	if n := p.waiters.of[p.owner]; n > 0 && n >= p.waiters.most-p.waiters.queued {
 		return false
 	}
-	w.waiters[website]++
-	w.queued++
+	p.waiters.of[p.owner]++
+	p.waiters.queued++
 	return true
 }
 
-func (w *work) unqueue(website app.WebsiteID) {
+func (w *work) unqueue(p *places) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queued--
-	if w.waiters[website]--; w.waiters[website] == 0 {
-		delete(w.waiters, website)
+	p.waiters.queued--
+	if p.waiters.of[p.owner]--; p.waiters.of[p.owner] == 0 {
+		delete(p.waiters.of, p.owner)
 	}
 }
 

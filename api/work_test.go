@@ -18,7 +18,13 @@ import (
 // serverOnPools creates a server with the smallest pools of a process, whose waits for locks do not end.
 func (w *world) serverOnPools() (*Server, *persistence.DB) {
 	w.Helper()
-	pools := pg.ServePools(pg.MinConns)
+	return w.serverOnConns(pg.MinConns)
+}
+
+// serverOnConns is serverOnPools with a number of connections.
+func (w *world) serverOnConns(conns int) (*Server, *persistence.DB) {
+	w.Helper()
+	pools := pg.ServePools(conns)
 	for i := range pools {
 		pools[i].Lock, pools[i].Statement = 0, 0
 	}
@@ -50,7 +56,7 @@ func (w *work) users(of string, owner any) int {
 func (w *work) waits(website app.WebsiteID) int {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return w.waiters[website]
+	return w.websites.of[string(website)]
 }
 
 // until waits for a condition that other goroutines bring about.
@@ -233,15 +239,15 @@ func TestLoadsOfRoutes(t *testing.T) {
 func TestWaitersOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	work := newWork(Config{})
-	work.wait, work.most = testTimeout, 8
+	work.wait, work.websites.most = testTimeout, 8
 	begin := func(website app.WebsiteID) error {
-		p := &places{work: work, website: website}
+		p := &places{work: work, waiters: &work.websites, owner: string(website)}
 		defer p.leave()
 		return p.begin(t.Context(), gateLimit{gate{"requests", string(website)}, 1})
 	}
 	var running []*places
 	for _, website := range []app.WebsiteID{"web_hostile", "web_other"} {
-		p := &places{work: work, website: website}
+		p := &places{work: work, waiters: &work.websites, owner: string(website)}
 		if err := p.begin(t.Context(), gateLimit{gate{"requests", string(website)}, 1}); err != nil {
 			t.Fatal(err)
 		}
@@ -272,9 +278,9 @@ func TestWaitersOfAHostileNeighbour(t *testing.T) {
 			t.Errorf("request after the wait: got error %v, want none", err)
 		}
 	}
-	if len(work.waiters) != 0 || work.queued != 0 || len(work.gates) != 0 {
-		t.Errorf("got %d websites with waiting requests, %d of them and %d gates, want none", len(work.waiters),
-			work.queued, len(work.gates))
+	if len(work.websites.of) != 0 || work.websites.queued != 0 || len(work.gates) != 0 {
+		t.Errorf("got %d websites with waiting requests, %d of them and %d gates, want none", len(work.websites.of),
+			work.websites.queued, len(work.gates))
 	}
 }
 

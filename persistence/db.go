@@ -89,18 +89,20 @@ func (db *DB) Close() error {
 // System returns the pool of the role that sees every store. A test lists its callers.
 func (db *DB) System() *bun.DB { return db.pg.System() }
 
-// Conns returns the numbers of connections for operations: those within a store, and those that cross stores.
-func (db *DB) Conns() (stores, across int) {
+// Conns returns the numbers of connections: those for operations within a store, those for operations that cross
+// stores, and those for lookups.
+func (db *DB) Conns() (stores, across, lookups int) {
 	for _, pool := range db.PoolStats() {
 		switch {
 		case pool.Purpose == pg.Lookups:
+			lookups = pool.Conns
 		case pool.Role == pg.RoleApp:
 			stores = pool.Conns
 		default:
 			across = pool.Conns
 		}
 	}
-	return stores, across
+	return stores, across, lookups
 }
 
 // PoolStats returns the use of the connection pools.

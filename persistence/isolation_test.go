@@ -216,6 +216,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"countSealed",                      // reseal
 		"identity.UseOTP",                  // login
 		"identity.WebsiteOf",               // a login names only the store
+		"identity.WebsiteOfLink",           // a link names only its token
 		"identity.WebsiteOfSession",        // a refresh token names only the session
 		"identity.RecoveryHash",            // login
 		"identity.ProveIdentity",           // users belong to no store

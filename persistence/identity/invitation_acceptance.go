@@ -18,7 +18,8 @@ import (
 // unknown.
 func (db *DB) InvitedEmail(ctx context.Context, token app.Secret) (string, error) {
 	var email string
-	err := db.pg.System().NewRaw(`SELECT email FROM invitations WHERE token_hash = ?`, hashOf(token)).Scan(ctx, &email)
+	err := db.lookups.System().NewRaw(`SELECT email FROM invitations WHERE token_hash = ?`, hashOf(token)).
+		Scan(ctx, &email)
 	if errors.Is(err, sql.ErrNoRows) {
 		return "", nil
 	}
@@ -28,18 +29,16 @@ func (db *DB) InvitedEmail(ctx context.Context, token app.Secret) (string, error
 // Invited is the login with the email of an invitation.
 type Invited struct {
 	Login
-	New       bool // there is no such user; Login is zero
-	WebsiteID app.WebsiteID
+	New bool // there is no such user; Login is zero
 }
 
 // Invited returns the login with the email of an invitation. It returns TOKEN_INVALID if the token is unknown or the
 // invitation has ended, and WEBSITE_SUSPENDED if the website is suspended.
 func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (Invited, error) {
 	var email string
-	var website app.WebsiteID
 	var suspended bool
-	err := db.pg.System().NewRaw(`SELECT i.email, i.website_id, `+toSuspended+` FROM invitations i WHERE `+acceptable,
-		hashOf(token), now).Scan(ctx, &email, &website, &suspended)
+	err := db.pg.System().NewRaw(`SELECT i.email, `+toSuspended+` FROM invitations i WHERE `+acceptable,
+		hashOf(token), now).Scan(ctx, &email, &suspended)
 	switch {
 	case errors.Is(err, sql.ErrNoRows):
 		return Invited{}, invitationEnded()
@@ -50,9 +49,9 @@ func (db *DB) Invited(ctx context.Context, now time.Time, token app.Secret) (Inv
 	}
 	login, err := db.LoginByEmail(ctx, email)
 	if app.CodeOf(err) == app.CodeNotFound {
-		return Invited{New: true, WebsiteID: website}, nil
+		return Invited{New: true}, nil
 	}
-	return Invited{Login: login, WebsiteID: website}, err
+	return Invited{Login: login}, err
 }
 
 // InvitationFailed counts a wrong password or one-time password of an existing user who accepts an

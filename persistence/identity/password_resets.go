@@ -115,20 +115,21 @@ func (db *DB) MailCustomerReset(
 
 // Reset is a link that can reset a password.
 type Reset struct {
-	WebsiteID app.WebsiteID // the account's; of a user, that of the last used store; "" = none
-	Words     []string      // that must not make up the new password
+	Words []string // that must not make up the new password
 }
+
+// websiteOfUser is the website of users u, that of the last used store; "" = none.
+const websiteOfUser = `coalesce((
+	SELECT s.website_id FROM memberships m JOIN stores s ON s.id = m.store_id WHERE m.user_id = u.id
+	ORDER BY s.id = u.last_store_id DESC NULLS LAST, s.created_at, s.id LIMIT 1), '')`
 
 // PendingReset returns the link of a user with a token. It returns TOKEN_INVALID if the token is unknown, used or
 // expired.
 func (db *DB) PendingReset(ctx context.Context, now time.Time, token app.Secret) (reset Reset, err error) {
 	var user app.UserID
 	hash := sha256.Sum256([]byte(token.Reveal()))
-	err = db.pg.System().DB.QueryRowContext(ctx, `SELECT u.id, coalesce((
-			SELECT s.website_id FROM memberships m JOIN stores s ON s.id = m.store_id WHERE m.user_id = u.id
-			ORDER BY s.id = u.last_store_id DESC NULLS LAST, s.created_at, s.id LIMIT 1), '')
-		FROM password_resets r JOIN users u ON u.id = r.user_id
-		WHERE r.token_hash = $1 AND r.expires_at > $2`, hash[:], now).Scan(&user, &reset.WebsiteID)
+	err = db.pg.System().DB.QueryRowContext(ctx, `SELECT user_id FROM password_resets
+		WHERE token_hash = $1 AND expires_at > $2`, hash[:], now).Scan(&user)
 	if err != nil {
 		return reset, resetInvalid(err)
 	}
@@ -141,11 +142,10 @@ func (db *DB) PendingCustomerReset(ctx context.Context, now time.Time, token app
 	var store app.StoreID
 	var email, first, last string
 	hash := sha256.Sum256([]byte(token.Reveal()))
-	err = db.pg.System().DB.QueryRowContext(ctx, `SELECT s.website_id, c.store_id, c.email, c.first_name, c.last_name
+	err = db.pg.System().DB.QueryRowContext(ctx, `SELECT c.store_id, c.email, c.first_name, c.last_name
 		FROM customer_password_resets r JOIN customers c ON c.store_id = r.store_id AND c.id = r.customer_id
-			JOIN stores s ON s.id = c.store_id
 		WHERE r.token_hash = $1 AND r.expires_at > $2`, hash[:], now).
-		Scan(&reset.WebsiteID, &store, &email, &first, &last)
+		Scan(&store, &email, &first, &last)
 	if err != nil {
 		return reset, resetInvalid(err)
 	}

@@ -296,12 +296,17 @@ func (db *DB) WebsiteOfSession(
 	return website, pg.Classify(err)
 }
 
-// BelongsTo reports whether a store belongs to a website.
-func (db *DB) BelongsTo(ctx context.Context, store app.StoreID, website app.WebsiteID) (bool, error) {
-	var belongs bool
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		return tx.NewRaw(`SELECT EXISTS (SELECT FROM stores WHERE id = ? AND website_id = ?)`, store, website).
-			Scan(ctx, &belongs)
-	})
-	return belongs, err
+// WebsiteOfLink returns the website to which an invitation or a link with a token belongs, "" if there is none.
+func (db *DB) WebsiteOfLink(ctx context.Context, token app.Secret) (website app.WebsiteID, err error) {
+	err = db.lookups.System().DB.QueryRowContext(ctx, `SELECT website_id FROM invitations WHERE token_hash = $1
+		UNION ALL SELECT `+websiteOfUser+` FROM password_resets r JOIN users u ON u.id = r.user_id
+			WHERE r.token_hash = $1
+		UNION ALL SELECT s.website_id FROM customer_password_resets r JOIN stores s ON s.id = r.store_id
+			WHERE r.token_hash = $1
+		UNION ALL SELECT s.website_id FROM customer_email_changes e JOIN stores s ON s.id = e.store_id
+			WHERE e.token_hash = $1`, hashOf(token)).Scan(&website)
+	if errors.Is(err, sql.ErrNoRows) {
+		return "", nil
+	}
+	return website, pg.Classify(err)
 }
