@@ -1,23 +1,20 @@
-import { useQuery, useQueryClient } from "@tanstack/react-query";
+import { useQuery } from "@tanstack/react-query";
 import { Link, getRouteApi } from "@tanstack/react-router";
 import { type FormEvent, useRef, useState } from "react";
 
 import { queries } from "@/api/queries";
 import { type Order, isChangeable, statuses } from "@/domain/orders";
-import type { Product } from "@/domain/products";
 import { Button } from "@/ui/button";
 import { LeaveDialog } from "@/ui/leave";
 import { Card, Empty, PageHeader, QueryState } from "@/ui/page";
 
 import { ChangeCard } from "./change-card";
 import { DeliveryAddress } from "./delivery-address";
-import { type Line, newLine, withLine, withProduct } from "./draft";
 import { Guest } from "./guest";
-import { LineDialog } from "./line-dialog";
-import { initialChoices } from "./options";
 import { PickProducts } from "./pick";
 import { ReviewBar } from "./review-bar";
 import { type OrderEdit, useChange } from "./use-change";
+import { useLineDialog } from "./use-line-dialog";
 
 const route = getRouteApi("/inside/orders/$id/change");
 
@@ -55,50 +52,29 @@ export function ChangeOrderPage() {
 
 function ChangeForm({ order: current }: { order: Order }) {
   const { currency } = current;
-  const client = useQueryClient();
   const edit = useChange(current);
-  const { draft, set, setDraft, quote, saving } = edit;
-  const [editing, setEditing] = useState<Line | null>(null);
+  const { draft, set, quote, saving } = edit;
+  const lines = useLineDialog(edit, currency);
   const card = useRef<HTMLElement>(null);
-  const productKey = (id: string) => queries.products.own(id).queryKey;
   const refusal = quote.refusal ?? saving.refusal;
 
-  function pick(product: Product) {
-    client.setQueryData(productKey(product.id), product);
-    if (product.optionGroups.length === 0) setDraft((before) => withProduct(before, product));
-    else setEditing(newLine(draft, product, initialChoices(product, currency)));
-  }
   function submit(event: FormEvent) {
     event.preventDefault();
     edit.save();
   }
-  const edited =
-    editing && (edit.products.get(editing.productId) ?? client.getQueryData(productKey(editing.productId)));
   return (
     <>
       <form onSubmit={submit} className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
         <div className="grid min-w-0 gap-4">
-          <PickProducts draft={draft} currency={currency} onPick={pick} />
+          <PickProducts draft={draft} currency={currency} onPick={lines.pick} />
           <KnownGuest edit={edit} current={current} />
           {draft.fulfillmentType === "DELIVERY" && <DeliveryAddress draft={draft} set={set} refusal={refusal} />}
           <ReviewBar lines={draft.lines} currency={currency} totalMinor={quote.current?.totalMinor} order={card} />
         </div>
-        <ChangeCard edit={edit} current={current} onEdit={setEditing} ref={card} />
+        <ChangeCard edit={edit} current={current} onEdit={lines.edit} ref={card} />
       </form>
       <LeaveDialog unsaved={edit.mine.length > 0 && !saving.isSuccess} />
-      {editing && edited && (
-        <LineDialog
-          product={edited}
-          line={editing}
-          currency={currency}
-          added={!draft.lines.some((line) => line.key === editing.key)}
-          onClose={() => setEditing(null)}
-          onSave={(line) => {
-            setDraft((before) => withLine(before, line));
-            setEditing(null);
-          }}
-        />
-      )}
+      {lines.dialog}
     </>
   );
 }

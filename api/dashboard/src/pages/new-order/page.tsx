@@ -1,45 +1,31 @@
-import { useQueryClient } from "@tanstack/react-query";
 import { Link } from "@tanstack/react-router";
-import { type FormEvent, useRef, useState } from "react";
+import { type FormEvent, useRef } from "react";
 
-import { queries } from "@/api/queries";
-import type { Product } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
 import { LeaveDialog } from "@/ui/leave";
 import { PageHeader } from "@/ui/page";
 
 import { DeliveryAddress } from "./delivery-address";
-import { type Line, newLine, withLine, withProduct } from "./draft";
 import { Guest } from "./guest";
-import { LineDialog } from "./line-dialog";
-import { initialChoices } from "./options";
 import { OrderCard } from "./order-card";
 import { PickProducts } from "./pick";
 import { ReviewBar } from "./review-bar";
+import { useLineDialog } from "./use-line-dialog";
 import { useNewOrder } from "./use-new-order";
 
 /** The form for a new order. It shows the price while the user types. */
 export function NewOrderPage() {
   const { currency } = useSession();
-  const client = useQueryClient();
   const order = useNewOrder();
   const { draft, set, setDraft, quote, placing } = order;
-  const [editing, setEditing] = useState<Line | null>(null);
+  const lines = useLineDialog(order, currency);
   const card = useRef<HTMLElement>(null);
-  const productKey = (id: string) => queries.products.own(id).queryKey;
 
-  function pick(product: Product) {
-    client.setQueryData(productKey(product.id), product);
-    if (product.optionGroups.length === 0) setDraft((before) => withProduct(before, product));
-    else setEditing(newLine(draft, product, initialChoices(product, currency)));
-  }
   function submit(event: FormEvent) {
     event.preventDefault();
     if (quote.current && !order.invalidDiscount) placing.place(draft, quote.current.totalMinor);
   }
-  const edited =
-    editing && (order.products.get(editing.productId) ?? client.getQueryData(productKey(editing.productId)));
   return (
     <>
       <PageHeader
@@ -53,14 +39,14 @@ export function NewOrderPage() {
       />
       <form onSubmit={submit} className="grid items-start gap-4 lg:grid-cols-[3fr_2fr]">
         <div className="grid min-w-0 gap-4">
-          <PickProducts draft={draft} currency={currency} onPick={pick} />
+          <PickProducts draft={draft} currency={currency} onPick={lines.pick} />
           <Guest draft={draft} set={set} change={setDraft} refusal={placing.refusal} />
           {draft.fulfillmentType === "DELIVERY" && (
             <DeliveryAddress draft={draft} set={set} refusal={placing.refusal} />
           )}
           <ReviewBar lines={draft.lines} currency={currency} totalMinor={quote.current?.totalMinor} order={card} />
         </div>
-        <OrderCard order={order} onEdit={setEditing} ref={card} />
+        <OrderCard order={order} onEdit={lines.edit} ref={card} />
       </form>
       <LeaveDialog
         unsaved={draft.lines.length > 0 && !placing.isSuccess}
@@ -69,19 +55,7 @@ export function NewOrderPage() {
         refusal="This page has an order that is not placed. Place the order or remove its items first."
         discard="Discard order"
       />
-      {editing && edited && (
-        <LineDialog
-          product={edited}
-          line={editing}
-          currency={currency}
-          added={!draft.lines.some((line) => line.key === editing.key)}
-          onClose={() => setEditing(null)}
-          onSave={(line) => {
-            setDraft((before) => withLine(before, line));
-            setEditing(null);
-          }}
-        />
-      )}
+      {lines.dialog}
     </>
   );
 }
