@@ -221,6 +221,8 @@ describe("a change of an order", () => {
       await openForm(counter, order);
       await addOne(counter, "Soup");
       await counter.getByRole("button", { name: `Remove one ${nameOf("Stew")}` }).click();
+      await counter.getByLabel("Table").fill("14");
+      await counter.getByLabel("Note", { exact: true }).fill("Nut allergy");
       await until("the price is known", () => save(counter).isEnabled());
       await save(counter).click();
       await shown(counter, order);
@@ -234,15 +236,30 @@ describe("a change of an order", () => {
       await changes(page)
         .getByText(`Removed: 1× ${nameOf("Stew")}`)
         .waitFor();
+      await changes(page).getByRole("listitem").filter({ hasText: "Table: 14" }).waitFor();
+      await changes(page).getByRole("listitem").filter({ hasText: "Note: Nut allergy" }).waitFor();
       await accessibleInThemes(page, "order-card-changed");
       await print(2);
       await slip.getByText("CHANGE", { exact: true }).waitFor();
       await slip.getByText(`Removed: 1× ${nameOf("Stew")}`).waitFor();
+      await slip.getByRole("listitem").filter({ hasText: "Table: 14" }).waitFor();
+      await slip.getByRole("listitem").filter({ hasText: "Note: Nut allergy" }).waitFor();
       await slip.getByText("The whole order now:").waitFor();
       await shoot(page, "order-slip-change");
       await page.emulateMedia({ media: "screen" });
       await changes(page).waitFor({ state: "detached" });
       await changes(counter).waitFor({ state: "detached" }); // another screen learns of the slip
+
+      // A later time alone is news for the kitchen, too.
+      await manager("PATCH", `/orders/${order.id}`, {
+        requestedFor: new Date(Date.now() + 90 * 60_000).toISOString(),
+      });
+      await changes(page).getByRole("listitem").filter({ hasText: "Time: " }).waitFor();
+      assert.equal(await changes(page).getByRole("listitem").count(), 1);
+      await print(3);
+      await slip.getByText("CHANGE", { exact: true }).waitFor();
+      await page.emulateMedia({ media: "screen" });
+      await changes(page).waitFor({ state: "detached" });
     });
     const { printedVersion, version } = await current(order);
     assert.equal(printedVersion, version);

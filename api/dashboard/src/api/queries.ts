@@ -285,12 +285,12 @@ export const queries = {
     }),
 
   /**
-   * The net changes of an order's items since a version. The key has the items too, as a text, because most versions do
-   * not change them.
+   * The changes of an order since a version. The key has its members for the kitchen too, as a text, because most
+   * versions do not change them.
    */
-  itemChanges: (id: string, since: number, items: string) =>
+  orderChanges: (id: string, since: number, members: string) =>
     queryOptions({
-      queryKey: ["itemChanges", id, since, items],
+      queryKey: ["orderChanges", id, since, members],
       queryFn: () => data(api.GET("/orders/{id}/changes", { params: { path: { id }, query: { since } } })),
       staleTime: Infinity,
     }),

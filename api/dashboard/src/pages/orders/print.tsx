@@ -5,7 +5,7 @@ import { createPortal } from "react-dom";
 import { Settlement } from "@/components/owed";
 import { Totals } from "@/components/totals";
 import { orderedBy } from "@/domain/customers";
-import { type ItemChange, type Order, fulfillments, payments } from "@/domain/orders";
+import { type Order, fulfillments, payments } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { cn } from "@/ui/cn";
@@ -14,14 +14,14 @@ import { useErrorToast } from "@/ui/toast";
 
 import { claimPrint, deviceSettings, useDeviceSettings } from "./device";
 import { ItemDetails, ItemName } from "./item";
-import { ItemChanges, markPrinted, readSlip } from "./since-printed";
+import { ChangeList, type KitchenChanges, isChange, markPrinted, readSlip } from "./since-printed";
 
 export type Paper = "slip" | "receipt";
 
 type Job = { order: Order; kind: Paper };
 
 /** A job with what the slip of a changed order shows. */
-type Page = Job & { changes: ItemChange[] };
+type Page = Job & { changes?: KitchenChanges };
 
 const Context = createContext<(jobs: Job[]) => void>(() => {});
 
@@ -89,11 +89,11 @@ export function PrintProvider({ children }: { children: ReactNode }) {
 }
 
 const pageOf = async (client: QueryClient, { order, kind }: Job): Promise<Page> =>
-  kind === "slip" ? { kind, ...(await readSlip(client, order)) } : { kind, order, changes: [] };
+  kind === "slip" ? { kind, ...(await readSlip(client, order)) } : { kind, order };
 
 /** What the kitchen reads: no prices, large quantities. The slip of a changed order begins with the changes. */
-function Slip({ order, changes }: { order: Order; changes: ItemChange[] }) {
-  const changed = changes.length > 0;
+function Slip({ order, changes }: { order: Order; changes?: KitchenChanges }) {
+  const changed = changes && isChange(changes);
   return (
     <>
       {changed && <p className="border-2 p-1 text-center text-2xl font-bold">CHANGE</p>}
@@ -118,7 +118,7 @@ function Slip({ order, changes }: { order: Order; changes: ItemChange[] }) {
       {changed && (
         <>
           <div className="my-2 border-y-2 py-2 text-lg">
-            <ItemChanges order={order} changes={changes} />
+            <ChangeList order={order} changes={changes} />
           </div>
           <p className="font-bold">The whole order now:</p>
         </>

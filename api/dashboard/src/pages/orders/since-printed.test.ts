@@ -16,14 +16,20 @@ vi.mock("@/api/client", async (original) => ({
     GET: (path: string) => {
       if (path === "/orders/{id}") return Promise.resolve({ data: order(server.version) });
       const version = server.changes.shift() ?? server.version;
-      return Promise.resolve({ data: { version, itemChanges: [{ itemId: `changed in ${version}` }] } });
+      return Promise.resolve({
+        data: {
+          version,
+          changedFields: ["customer", "items", "note"],
+          itemChanges: [{ itemId: `changed in ${version}` }],
+        },
+      });
     },
   },
 }));
 
 test("a slip shows the changes up to the version that it shows and records", async () => {
   const slip = await readSlip(new QueryClient(), order(2));
-  expect(slip).toEqual({ order: order(3), changes: [{ itemId: "changed in 3" }] });
+  expect(slip).toEqual({ order: order(3), changes: { items: [{ itemId: "changed in 3" }], fields: ["note"] } });
 });
 
 test("an order that changes with each read has no slip", async () => {
@@ -32,5 +38,8 @@ test("an order that changes with each read has no slip", async () => {
 });
 
 test("an order without a slip has no changes", async () => {
-  expect(await readSlip(new QueryClient(), order(2, null))).toEqual({ order: order(2, null), changes: [] });
+  expect(await readSlip(new QueryClient(), order(2, null))).toEqual({
+    order: order(2, null),
+    changes: { items: [], fields: [] },
+  });
 });

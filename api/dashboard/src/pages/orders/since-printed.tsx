@@ -1,39 +1,59 @@
+import type { components } from "@comanda/client";
 import { type QueryClient, useQuery } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
 import { queries } from "@/api/queries";
 import type { ItemChange, Order } from "@/domain/orders";
+import { ClockTime, ShortTime } from "@/ui/format";
 
 import { ItemDetails, ItemName } from "./item";
 import { applyChanges } from "./order-changes";
 
 type Item = Order["items"][number];
+type Changes = components["schemas"]["OrderItemChanges"];
 
 /** The version of which a slip was printed, if the order has changed since. */
 const printedBefore = ({ printedVersion, version }: Order) =>
   printedVersion !== null && printedVersion < version ? printedVersion : undefined;
 
+/** The members of an order, besides its items, that concern the kitchen. */
+const kitchenFields = ["tableLabel", "requestedFor", "note"] as const;
+
+/** What has changed for the kitchen. */
+export type KitchenChanges = { items: ItemChange[]; fields: (typeof kitchenFields)[number][] };
+
+const none: KitchenChanges = { items: [], fields: [] };
+
+export const isChange = ({ items, fields }: KitchenChanges) => items.length > 0 || fields.length > 0;
+
+const forKitchen = ({ itemChanges, changedFields }: Changes): KitchenChanges => ({
+  items: itemChanges,
+  fields: kitchenFields.filter((name) => changedFields.includes(name)),
+});
+
 /** The query of the changes since a version. Ticks of items are no changes. */
-const changesSince = ({ id, items }: Order, since: number) =>
-  queries.itemChanges(
-    id,
+const changesSince = (order: Order, since: number) =>
+  queries.orderChanges(
+    order.id,
     since,
-    JSON.stringify(items, (key, value: unknown) => (key === "doneAt" ? undefined : value)),
+    JSON.stringify([order.items, ...kitchenFields.map((name) => order[name])], (key, value: unknown) =>
+      key === "doneAt" ? undefined : value,
+    ),
   );
 
 /** How often an order that changes while its slip is prepared is read again. */
 const maxReads = 5;
 
 /**
- * Reads what a slip shows: the changes of the items since the previous slip, and the order in the same version, which
- * is then recorded as printed. An order without a slip has no changes.
+ * Reads what a slip shows: the changes since the previous slip, and the order in the same version, which is then
+ * recorded as printed. An order without a slip has no changes.
  */
-export async function readSlip(client: QueryClient, order: Order): Promise<{ order: Order; changes: ItemChange[] }> {
+export async function readSlip(client: QueryClient, order: Order): Promise<{ order: Order; changes: KitchenChanges }> {
   for (let reads = 0; ; reads++) {
     const since = printedBefore(order);
-    if (since === undefined) return { order, changes: [] };
-    const { version, itemChanges } = await client.fetchQuery({ ...changesSince(order, since), staleTime: 0 });
-    if (version === order.version) return { order, changes: itemChanges };
+    if (since === undefined) return { order, changes: none };
+    const changes = await client.fetchQuery({ ...changesSince(order, since), staleTime: 0 });
+    if (changes.version === order.version) return { order, changes: forKitchen(changes) };
     if (reads === maxReads) throw new Error(`order ${order.id} changes faster than it can be read`);
     order = await data(api.GET("/orders/{id}", { params: { path: { id: order.id } } }));
   }
@@ -43,8 +63,8 @@ export async function readSlip(client: QueryClient, order: Order): Promise<{ ord
 export async function markPrinted(client: QueryClient, { id, version }: Order) {
   const order = await data(api.POST("/orders/{id}/printed", { params: { path: { id } }, body: { version } }));
   if (order.version === version) {
-    const none = { since: version, version, itemChanges: [] };
-    client.setQueryData(changesSince(order, version).queryKey, none);
+    const changes = { since: version, version, changedFields: [], itemChanges: [] };
+    client.setQueryData(changesSince(order, version).queryKey, changes);
   }
   applyChanges(client, [order]);
 }
@@ -52,23 +72,29 @@ export async function markPrinted(client: QueryClient, { id, version }: Order) {
 /** What has changed since the kitchen's slip was printed. Nothing for an order without a slip. */
 export function SincePrinted({ order }: { order: Order }) {
   const since = printedBefore(order);
-  const changes = useQuery({ ...changesSince(order, since ?? 0), enabled: since !== undefined });
-  if (since === undefined || !changes.data || changes.data.itemChanges.length === 0) return null;
+  const { data } = useQuery({ ...changesSince(order, since ?? 0), enabled: since !== undefined });
+  const changes = since === undefined || !data ? none : forKitchen(data);
+  if (!isChange(changes)) return null;
   return (
     <section
       aria-label={`Changes of order ${order.orderId} since the slip was printed`}
       className="rounded-md border border-warning/60 p-2 text-xs"
     >
       <p className="font-semibold text-warning">Changed since the slip was printed</p>
-      <ItemChanges order={order} changes={changes.data.itemChanges} />
+      <ChangeList order={order} changes={changes} />
     </section>
   );
 }
 
-/** The changes of items, in the words of the menu. */
-export const ItemChanges = ({ order, changes }: { order: Order; changes: ItemChange[] }) => (
+/** The changes for the kitchen: items in the words of the menu, and the other members as they are now. */
+export const ChangeList = ({ order, changes }: { order: Order; changes: KitchenChanges }) => (
   <ul className="mt-1 grid gap-1">
-    {changes.map(({ itemId, action, before, after }) => (
+    {changes.fields.map((name) => (
+      <li key={name} className="min-w-0 whitespace-pre-wrap [overflow-wrap:anywhere]">
+        <Field order={order} name={name} />
+      </li>
+    ))}
+    {changes.items.map(({ itemId, action, before, after }) => (
       <li key={itemId} className="min-w-0 [overflow-wrap:anywhere]">
         {action === "ADDED" && <b>New: </b>}
         {action === "REMOVED" && <b>Removed: </b>}
@@ -80,6 +106,35 @@ export const ItemChanges = ({ order, changes }: { order: Order; changes: ItemCha
     ))}
   </ul>
 );
+
+function Field({ order, name }: { order: Order; name: KitchenChanges["fields"][number] }) {
+  if (name === "tableLabel")
+    return (
+      <>
+        <b>Table: </b>
+        {order.tableLabel || "none"}
+      </>
+    );
+  if (name === "note")
+    return (
+      <>
+        <b>Note: </b>
+        {order.note || "none"}
+      </>
+    );
+  return (
+    <>
+      <b>Time: </b>
+      {order.requestedFor ? (
+        <ShortTime at={order.requestedFor} />
+      ) : (
+        <>
+          as soon as possible, ready at <ClockTime at={order.promisedAt} />
+        </>
+      )}
+    </>
+  );
+}
 
 const Line = ({ order, item }: { order: Order; item: Item }) => (
   <>
