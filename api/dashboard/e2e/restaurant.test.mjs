@@ -153,6 +153,12 @@ describe("reservations", () => {
       await dialog.getByLabel("Name", { exact: true }).fill("Late guests");
       await dialog.getByRole("button", { name: "Add" }).click();
       await lines(page).filter({ hasText: "Late guests" }).getByText(american("20:15 – 21:15")).waitFor();
+      // A reservation that is changed does not compete with itself.
+      await page.getByRole("button", { name: "Edit: Everybody" }).click();
+      await free.getByRole("button", { name: "19:00", pressed: true }).waitFor();
+      await free.getByRole("button", { name: "19:15" }).click();
+      await dialog.getByRole("button", { name: "Save" }).click();
+      await lines(page).filter({ hasText: "Everybody" }).getByText(american("19:15 – 20:15")).waitFor();
     });
   });
 

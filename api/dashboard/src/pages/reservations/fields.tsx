@@ -7,12 +7,14 @@ import { FreeTimes } from "./free-times";
 
 type Props = {
   initial: { day: string; time: string; partySize: number; minutes?: number; tableLabel?: string; notes?: string };
+  /** The reservation that is changed. */
+  reservationId?: string;
   timezone: string;
   fieldError: (path: string) => string | undefined;
 };
 
 /** The fields for time, party and table of a reservation, for a form with two columns. */
-export function BookingFields({ initial, timezone, fieldError }: Props) {
+export function BookingFields({ initial, reservationId, timezone, fieldError }: Props) {
   const [day, setDay] = useState(initial.day);
   const [time, setTime] = useState(initial.time);
   const [partySize, setPartySize] = useState(String(initial.partySize));
@@ -56,7 +58,7 @@ export function BookingFields({ initial, timezone, fieldError }: Props) {
         onChange={(event) => setMinutes(event.target.value)}
         error={fieldError("durationMinutes")}
       />
-      <FreeTimes {...{ day, time, partySize, minutes, timezone }} onPick={setTime} />
+      <FreeTimes {...{ day, time, partySize, minutes, reservationId, timezone }} onPick={setTime} />
       <TextField
         label="Table"
         name="tableLabel"

@@ -21,12 +21,14 @@ type Props = {
   time: string;
   partySize: string;
   minutes: string;
+  /** The reservation that is changed: its own seats are free for it. */
+  reservationId?: string;
   timezone: string;
   onPick: (time: string) => void;
 };
 
 /** The free times of a day that are closest to a time. The party can come at another time, too. */
-export function FreeTimes({ day, time, partySize, minutes, timezone, onPick }: Props) {
+export function FreeTimes({ day, time, partySize, minutes, reservationId, timezone, onPick }: Props) {
   const { partySize: guests, durationMinutes } = limits.CreateReservationRequest;
   const asked = within(guests, Number(partySize)) && (minutes === "" || within(durationMinutes, Number(minutes)));
   const slots = useQuery({
@@ -34,6 +36,7 @@ export function FreeTimes({ day, time, partySize, minutes, timezone, onPick }: P
       date: day,
       partySize: Number(partySize),
       durationMinutes: minutes === "" ? undefined : Number(minutes),
+      exceptReservationId: reservationId,
     }),
     enabled: asked && day !== "" && time !== "",
   });
