@@ -663,6 +663,10 @@ describe("staff", () => {
       await page.goto(`/dashboard/products?q=${encodeURIComponent(product.name)}`);
       await row(page).getByText("Available", { exact: true }).waitFor();
       assert.equal(await availability(page).count(), 0);
+      await page.goto("/dashboard/orders/new");
+      await page.getByLabel("Search the menu").fill(product.name);
+      await page.getByRole("button", { name: new RegExp(`^${product.name}`) }).waitFor();
+      assert.equal(await page.getByRole("button", { name: /^Availability of / }).count(), 0);
     });
     await as(browser, userOf("ADMIN"), async (page) => {
       await visit(page, "Settings");
@@ -680,6 +684,26 @@ describe("staff", () => {
         await availability(page).click();
         await page.getByRole("menuitem", { name: "Available again" }).click();
         await row(page).getByText("Available", { exact: true }).waitFor();
+
+        // The form for an order has the same menu beside each product.
+        await page.goto("/dashboard/orders/new");
+        await page.getByLabel("Search the menu").fill(product.name);
+        const entry = page.getByRole("button", { name: new RegExp(`^${product.name}`) });
+        const menu = page.getByRole("button", { name: `Availability of ${product.name}` });
+        await entry.click();
+        await page.getByLabel(`Quantity of ${product.name}`).waitFor();
+        await menu.click();
+        await page.getByRole("menuitem", { name: "Sold out until…" }).click();
+        await page.getByRole("dialog").getByRole("button", { name: "Mark as sold out" }).click();
+        await entry.getByText("sold out").waitFor();
+        assert.ok(await entry.isDisabled());
+        assert.equal(new URL(page.url()).pathname, "/dashboard/orders/new"); // the order is not placed
+        await accessible(page, "A product that is sold out in a new order");
+        await shoot(page, "order-new-sold-out");
+        await menu.click();
+        await page.getByRole("menuitem", { name: "Available again" }).click();
+        await until("the product can be ordered again", () => entry.isEnabled());
+        await page.getByRole("button", { name: `Remove one ${product.name}` }).click();
       });
     } finally {
       await admin("PATCH", "/settings", { staffMay: [] });

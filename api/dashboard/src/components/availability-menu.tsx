@@ -1,10 +1,11 @@
 import type { components } from "@comanda/client";
 import { useMutation, useQuery } from "@tanstack/react-query";
-import { ChevronDown } from "lucide-react";
+import { Ban, ChevronDown } from "lucide-react";
 import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { useInvalidate, queries } from "@/api/queries";
+import { type Availability, availabilityOf, endOfBusinessDay, instantOfLocal, localOf } from "@/domain/availability";
 import type { Product } from "@/domain/products";
 import type { Tone } from "@/domain/tone";
 import { useSession } from "@/session/session";
@@ -15,8 +16,6 @@ import { ShortTime, Time } from "@/ui/format";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Badge } from "@/ui/page";
 import { useToast, useErrorToast } from "@/ui/toast";
-
-import { type Availability, endOfBusinessDay, instantOfLocal, localOf, availabilityOf } from "./availability";
 
 type Change = Pick<components["schemas"]["ChangeProductRequest"], "isAvailable" | "soldOutUntil">;
 
@@ -56,6 +55,8 @@ type Props = {
   canEdit: boolean;
   /** Whether the user can mark it as sold out, which is less. */
   canSellOut: boolean;
+  /** Shows only the menu, behind an icon. */
+  compact?: boolean;
 };
 
 /** Shows whether a product can be ordered. For editors it is a menu that marks it as sold out, or available again. */
@@ -64,13 +65,13 @@ export function AvailabilityMenu({ canSellOut, ...props }: Props) {
   return props.canEdit || (canSellOut && availability !== "unavailable") ? (
     <Editor {...props} availability={availability} />
   ) : (
-    <AvailabilityBadge product={props.product} availability={availability} />
+    !props.compact && <AvailabilityBadge product={props.product} availability={availability} />
   );
 }
 
 type EditorProps = Omit<Props, "canSellOut"> & { availability: Availability };
 
-function Editor({ product, name, availability, now, canEdit }: EditorProps) {
+function Editor({ product, name, availability, now, canEdit, compact }: EditorProps) {
   const invalidate = useInvalidate();
   const toast = useToast();
   const showError = useErrorToast();
@@ -91,21 +92,28 @@ function Editor({ product, name, availability, now, canEdit }: EditorProps) {
     onSettled: () => invalidate("products"),
   });
   const off = availability === "unavailable" || availability === "soldOut";
+  const label = `Availability of ${name}: ${states[availability].label}`;
   return (
     <>
       <Menu
         label={`Availability of ${name}`}
         trigger={
-          <Button
-            variant="ghost"
-            size="small"
-            className="-ml-2 px-2 max-sm:min-h-11"
-            busy={change.isPending}
-            aria-label={`Availability of ${name}: ${states[availability].label}`}
-          >
-            <AvailabilityBadge product={product} availability={availability} />
-            <ChevronDown aria-hidden />
-          </Button>
+          compact ? (
+            <Button variant="ghost" size="icon" busy={change.isPending} aria-label={label} title="Sold out?">
+              <Ban />
+            </Button>
+          ) : (
+            <Button
+              variant="ghost"
+              size="small"
+              className="-ml-2 px-2 max-sm:min-h-11"
+              busy={change.isPending}
+              aria-label={label}
+            >
+              <AvailabilityBadge product={product} availability={availability} />
+              <ChevronDown aria-hidden />
+            </Button>
+          )
         }
       >
         {off && (

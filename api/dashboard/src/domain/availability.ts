@@ -1,5 +1,5 @@
-import type { Product } from "@/domain/products";
-import { addDays, businessDay, instantOf } from "@/domain/zone";
+import type { Product } from "./products";
+import { addDays, businessDay, instantOf } from "./zone";
 
 /** Whether customers can order a product, and if not, why. */
 export type Availability = "available" | "unavailable" | "soldOut" | "outOfStock";

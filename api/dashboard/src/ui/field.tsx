@@ -16,6 +16,7 @@ export const Form = ({ onSubmit, className, children }: FormProps) => (
     className={cn("grid gap-4", className)}
     onSubmit={(event) => {
       event.preventDefault();
+      event.stopPropagation(); // for React, a dialog is within the form that opens it
       onSubmit(new FormData(event.currentTarget));
     }}
   >

@@ -2,11 +2,14 @@ import { useState } from "react";
 
 import { api, data } from "@/api/client";
 import { queries } from "@/api/queries";
+import { AvailabilityMenu } from "@/components/availability-menu";
 import { type Product, inLocale, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
+import { useStaffRight } from "@/session/staff-right";
 import { cn } from "@/ui/cn";
 import { Money } from "@/ui/format";
 import { ShowMore, useList } from "@/ui/list";
+import { useNow } from "@/ui/now";
 import { Card, QueryState } from "@/ui/page";
 import { SearchField } from "@/ui/search";
 import { useToast, useErrorToast } from "@/ui/toast";
@@ -19,7 +22,10 @@ type Props = { draft: Draft; currency: string; onPick: (product: Product) => voi
 export function PickProducts({ draft, currency, onPick }: Props) {
   const {
     defaultView: { locale },
+    atLeast,
   } = useSession();
+  const canSellOut = useStaffRight("SELL_OUT");
+  const now = useNow(30_000);
   const toast = useToast();
   const showError = useErrorToast();
   const [q, setQ] = useState("");
@@ -55,13 +61,23 @@ export function PickProducts({ draft, currency, onPick }: Props) {
       )}
       <ul className="grid gap-2 sm:grid-cols-2">
         {shown.map((product) => (
-          <li key={product.id}>
+          <li key={product.id} className="flex items-center gap-1">
             <Entry
               product={product}
               currency={currency}
               picked={draft.lines.reduce((sum, line) => sum + (line.productId === product.id ? line.quantity : 0), 0)}
               onPick={() => onPick(product)}
             />
+            {canSellOut && (
+              <AvailabilityMenu
+                product={product}
+                name={product.name}
+                now={now}
+                canEdit={atLeast("MANAGER")}
+                canSellOut
+                compact
+              />
+            )}
           </li>
         ))}
       </ul>
@@ -80,7 +96,7 @@ function Entry({ product, currency, picked, onPick }: EntryProps) {
       disabled={price === undefined || !product.orderable}
       onClick={onPick}
       className={cn(
-        "flex w-full items-center gap-2 rounded-md border p-2.5 text-left text-sm pointer-coarse:min-h-11",
+        "flex min-w-0 flex-1 items-center gap-2 rounded-md border p-2.5 text-left text-sm pointer-coarse:min-h-11",
         "hover:bg-muted disabled:opacity-60",
       )}
     >

@@ -5,6 +5,7 @@ import { type ReactNode, useState } from "react";
 import { api, ifMatch } from "@/api/client";
 import { useInvalidate, queries } from "@/api/queries";
 import { ownProduct } from "@/api/requests";
+import { AvailabilityMenu } from "@/components/availability-menu";
 import { type Product, nameIn, shownKey, priceIn } from "@/domain/products";
 import { useSession } from "@/session/session";
 import { Button } from "@/ui/button";
@@ -19,7 +20,6 @@ import { useToast, useErrorToast } from "@/ui/toast";
 
 import { useCategories } from "./categories";
 import type { ProductsSearch } from "./search";
-import { AvailabilityMenu } from "./availability-menu";
 import { StockDialog } from "./stock";
 
 type Props = {
