@@ -132,6 +132,11 @@ export const queries = {
       list(["analytics", "options", range], (cursor) =>
         api.GET("/analytics/options", { params: { query: { ...range, cursor, limit: 20 } } }),
       ),
+    channels: (range: QueryOf<"/analytics/channels">) =>
+      queryOptions({
+        queryKey: ["analytics", "channels", range],
+        queryFn: () => data(api.GET("/analytics/channels", { params: { query: range } })),
+      }),
     customers: (range: QueryOf<"/analytics/customers">) =>
       queryOptions({
         queryKey: ["analytics", "customers", range],

@@ -79,6 +79,9 @@ export const sources: Record<Order["source"], string> = {
   API: "API",
 };
 
+/** The sales channel of an order, otherwise the kind of system with which it was placed. */
+export const channelOf = ({ channel, source }: Pick<Order, "channel" | "source">) => channel ?? sources[source];
+
 export const payments: Record<Order["paymentStatus"], { label: string; tone: Tone }> = {
   UNPAID: { label: "Unpaid", tone: "neutral" },
   PARTIALLY_PAID: { label: "Partly paid", tone: "warn" },

@@ -15,6 +15,7 @@ import type { Granularity } from "./range";
 
 type SalesBucket = components["schemas"]["SalesBucket"];
 type ProductSales = components["schemas"]["ProductSales"];
+type ChannelSales = components["schemas"]["ChannelSales"];
 type OptionSales = components["schemas"]["OptionSales"];
 
 type Columns<T> = [string, (row: T) => string | number | undefined][];
@@ -24,8 +25,7 @@ const money =
   (row: Record<Member, number> & { currency: string }) =>
     unitsOf(row[member], row.currency);
 
-const salesColumns: Columns<SalesBucket> = [
-  ["period", (row) => row.bucket],
+const figures: Columns<components["schemas"]["Sales"]> = [
   ["currency", (row) => row.currency],
   ["orders", (row) => row.orders],
   ["cancelled", (row) => row.cancelledOrders],
@@ -36,6 +36,14 @@ const salesColumns: Columns<SalesBucket> = [
   ["tax", money("taxMinor")],
   ["deliveryFees", money("deliveryFeeMinor")],
   ["refunded", money("refundedMinor")],
+];
+
+const salesColumns: Columns<SalesBucket> = [["period", (row) => row.bucket], ...figures];
+
+const channelColumns: Columns<ChannelSales> = [
+  ["channel", (row) => row.channel ?? undefined],
+  ["fulfillment", (row) => row.fulfillmentType],
+  ...figures,
 ];
 
 const productColumns: Columns<ProductSales> = [
@@ -86,6 +94,10 @@ function Export<T>({ name, range, columns, load }: Props<T>) {
 
 export const SalesExport = ({ buckets, range, by }: { buckets: SalesBucket[]; range: Range; by: Granularity }) => (
   <Export name={`sales-by-${by}`} range={range} columns={salesColumns} load={() => Promise.resolve(buckets)} />
+);
+
+export const ChannelsExport = ({ rows, range }: { rows: ChannelSales[]; range: Range }) => (
+  <Export name="sales-by-channel" range={range} columns={channelColumns} load={() => Promise.resolve(rows)} />
 );
 
 export const ProductsExport = ({ range }: { range: Range }) => (

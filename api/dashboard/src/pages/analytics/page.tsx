@@ -5,6 +5,7 @@ import { useMemo } from "react";
 
 import { queries } from "@/api/queries";
 import { RangeFields } from "@/components/range-fields";
+import { fulfillments } from "@/domain/orders";
 import { soldName } from "@/domain/products";
 import { type Range, businessDay, rangeError } from "@/domain/zone";
 import { useSession } from "@/session/session";
@@ -16,7 +17,7 @@ import { useNow } from "@/ui/now";
 import { Card, Columns, Empty, Failure, Loading, PageHeader, QueryState, Table } from "@/ui/page";
 import { Stat, Stats } from "@/ui/stat";
 
-import { OptionsExport, ProductsExport, SalesExport } from "./export";
+import { ChannelsExport, OptionsExport, ProductsExport, SalesExport } from "./export";
 import { SalesPlots } from "./plots";
 import { type Granularity, type Preset, bucketLabel, granularities, granularitiesOf, presets } from "./range";
 import type { AnalyticsSearch } from "./search";
@@ -162,6 +163,7 @@ function Period({ range }: { range: Range }) {
           days={range.from !== range.to}
         />
       </Card>
+      <Channels range={range} />
       <Products range={range} />
       <Options range={range} />
       <Customers range={range} />
@@ -267,6 +269,53 @@ const SalesRow = ({ title, sales }: { title: string; sales: Sales }) => (
     ))}
   </tr>
 );
+
+/** The sales by channel. A store that sells only on its own has none. */
+function Channels({ range }: { range: Range }) {
+  const channels = useQuery(queries.analytics.channels(range));
+  const rows = channels.data;
+  if (rows && rows.every(({ channel }) => channel === null)) return null;
+  return (
+    <Card title="Channels" actions={rows && <ChannelsExport rows={rows} range={range} />}>
+      <QueryState query={channels} />
+      {rows && (
+        <Table label="Sales by channel" stacked>
+          <Columns
+            names={[
+              "Channel",
+              "Fulfilment",
+              { right: "Orders" },
+              { right: "Net sales" },
+              { right: "Delivery" },
+              { right: "Refunded" },
+            ]}
+          />
+          <tbody>
+            {rows.map((row) => (
+              <tr key={[row.channel, row.fulfillmentType, row.currency].join()}>
+                <td className="max-w-80 break-words">{row.channel ?? "Own orders"}</td>
+                <td>{fulfillments[row.fulfillmentType]}</td>
+                {channelColumns.map(([name, member]) => (
+                  <td key={name} className="text-right tabular-nums">
+                    <span className="sm:hidden">{name}: </span>
+                    {member === "orders" ? row.orders : <Money minor={row[member]} currency={row.currency} />}
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </Table>
+      )}
+    </Card>
+  );
+}
+
+const channelColumns = [
+  ["Orders", "orders"],
+  ["Net sales", "netMinor"],
+  ["Delivery", "deliveryFeeMinor"],
+  ["Refunded", "refundedMinor"],
+] as const;
 
 function Products({ range }: { range: Range }) {
   const products = useList(queries.analytics.products(range));

@@ -7,7 +7,7 @@ import { api, data, fieldErrors, ifMatch } from "@/api/client";
 import * as limits from "@/api/limits";
 import { useInvalidate, queries } from "@/api/queries";
 import { type Customer, isErased, nameOf, kinds } from "@/domain/customers";
-import { statusTone, statuses } from "@/domain/orders";
+import { channelOf, statusTone, statuses } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { addressLines } from "@/ui/address";
 import { Button } from "@/ui/button";
@@ -124,6 +124,7 @@ function Orders({ customer }: { customer: string }) {
                   <Link to="/orders/$id" params={{ id: order.id }} className={cn(link, "font-medium")}>
                     #{order.orderId}
                   </Link>
+                  <span className="block text-xs text-muted-foreground">{channelOf(order)}</span>
                 </td>
                 <td>
                   <Badge tone={statusTone(order.status)}>{statuses[order.status]}</Badge>

@@ -27,7 +27,7 @@ export function ChangeCard({ edit, current, onEdit, ref }: Props) {
   const fieldError = fieldErrors(refusal);
   return (
     <Card
-      title={fulfillments[draft.fulfillmentType]}
+      title={[fulfillments[draft.fulfillmentType], current.channel].filter(Boolean).join(" · ")}
       ref={ref}
       className="min-w-0 scroll-mt-4 lg:sticky lg:top-4 lg:max-h-[calc(100dvh-2rem)] lg:overflow-y-auto"
     >

@@ -145,3 +145,13 @@ test("a rebase keeps a removed line removed, and does not keep one that another 
   expect(rebase({ base, draft: without }, theirs, zone).draft.lines).toEqual([]);
   expect(rebase({ base, draft }, theirs, zone).draft.lines.map(({ quantity }) => quantity)).toEqual([3]);
 });
+
+test("an item that is not on the menu changes its quantity and keeps the price of its channel", () => {
+  const bag = item("Bag", 1, { productId: null, unitPriceMinor: 25 });
+  const base = order({ channel: "Uber Eats", items: [bag] });
+  const before = draftOf(base, zone);
+  const edit = { base, draft: withLine(before, { ...before.lines[0]!, quantity: 2 }) };
+  expect(changeRequest(edit, place)).toEqual({ items: [{ id: "Bag", quantity: 2 }] });
+  const texts = differences(before, edit.draft, new Map()).map(({ text }) => text);
+  expect(texts).toEqual(["Changed: 1 × Bag → 2 × Bag"]);
+});

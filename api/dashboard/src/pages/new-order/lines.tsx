@@ -44,21 +44,26 @@ export function Lines({ draft, currency, products, errors, onChange, onEdit }: P
             <div className="flex items-start gap-2">
               <span className="min-w-0 flex-1 break-words">
                 <span className="font-medium">{line.name}</span>
+                {!line.productId && <span className="block text-xs text-muted-foreground">Not on the menu</span>}
                 {choices && <span className="block text-xs text-muted-foreground">{choices}</span>}
                 {line.note.trim() && <span className="block text-xs italic">{line.note}</span>}
               </span>
               {unit !== false && <Money minor={unit * line.quantity} currency={currency} />}
             </div>
             <div className="flex flex-wrap items-center justify-between gap-2">
-              <Button
-                variant="ghost"
-                size="small"
-                aria-label={`Edit ${line.name}`}
-                disabled={!product}
-                onClick={() => onEdit(line)}
-              >
-                <Pencil aria-hidden /> {product && product.optionGroups.length > 0 ? "Options and note" : "Note"}
-              </Button>
+              {line.productId ? (
+                <Button
+                  variant="ghost"
+                  size="small"
+                  aria-label={`Edit ${line.name}`}
+                  disabled={!product}
+                  onClick={() => onEdit(line)}
+                >
+                  <Pencil aria-hidden /> {product && product.optionGroups.length > 0 ? "Options and note" : "Note"}
+                </Button>
+              ) : (
+                <span />
+              )}
               <Stepper
                 name={line.name}
                 value={line.quantity}

@@ -90,6 +90,7 @@ export const OrderCard = memo(function OrderCard({ order, unsent, reminded, onSt
       {order.note && <p className="rounded bg-muted px-2 py-1 text-xs break-words whitespace-pre-wrap">{order.note}</p>}
       <div className="flex flex-wrap items-center gap-1">
         <Badge>{fulfillments[order.fulfillmentType]}</Badge>
+        {order.channel && <Badge tone="accent">{order.channel}</Badge>}
         <Badge tone={payment.tone}>{payment.label}</Badge>
         <Owed order={order} />
         <DeliveryMark orderId={order.id} />

@@ -11,6 +11,7 @@ import {
   type Order,
   actionLabels,
   actorLabel,
+  channelOf,
   describeFields,
   describeItemChange,
   fulfillments,
@@ -18,7 +19,6 @@ import {
   isOpen,
   laterStatuses,
   payments,
-  sources,
   statusTone,
   statuses,
 } from "@/domain/orders";
@@ -64,7 +64,7 @@ export function OrderPage() {
             }
             about={
               <>
-                {fulfillments[order.data.fulfillmentType]} · {sources[order.data.source]} ·{" "}
+                {fulfillments[order.data.fulfillmentType]} · {channelOf(order.data)} ·{" "}
                 <Time at={order.data.createdAt} /> · Ready at <ClockTime at={order.data.promisedAt} />
               </>
             }
@@ -164,6 +164,9 @@ function Items({ order }: { order: Order }) {
               <td className="break-words">
                 <ItemName item={item} viewId={order.storeViewId} />
                 <ItemDetails item={item} viewId={order.storeViewId} />
+                {item.productId === null && (
+                  <span className="block text-xs text-muted-foreground">Not on the menu</span>
+                )}
               </td>
               <td className="text-right tabular-nums">
                 <span className="sm:hidden">Quantity: </span>

@@ -3,7 +3,7 @@ import { Link, getRouteApi, useNavigate } from "@tanstack/react-router";
 import { queries } from "@/api/queries";
 import { Owed } from "@/components/owed";
 import { orderedBy } from "@/domain/customers";
-import { fulfillments, payments, sources, statusTone, statuses } from "@/domain/orders";
+import { channelOf, fulfillments, payments, sources, statuses, statusTone } from "@/domain/orders";
 import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { Checkbox, Input } from "@/ui/field";
@@ -98,7 +98,7 @@ export function OrderList({ refetchInterval }: { refetchInterval?: number }) {
                     #{order.orderId}
                   </Link>
                   <span className="block text-xs whitespace-nowrap text-muted-foreground">
-                    {fulfillments[order.fulfillmentType]} · {sources[order.source]}
+                    {fulfillments[order.fulfillmentType]} · {channelOf(order)}
                   </span>
                 </td>
                 <td>

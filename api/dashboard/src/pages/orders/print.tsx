@@ -99,7 +99,8 @@ function Slip({ order, changes }: { order: Order; changes?: KitchenChanges }) {
       {changed && <p className="border-2 p-1 text-center text-2xl font-bold">CHANGE</p>}
       <p className="text-2xl font-bold">#{order.orderId}</p>
       <p className="font-semibold">
-        {fulfillments[order.fulfillmentType]} · {orderedBy(order)}
+        {fulfillments[order.fulfillmentType]}
+        {order.channel && ` · ${order.channel}`} · {orderedBy(order)}
         {order.tableLabel && ` · Table ${order.tableLabel}`}
       </p>
       <p>
@@ -148,6 +149,7 @@ function Receipt({ order }: { order: Order }) {
       <p className="text-lg font-bold">{storeName}</p>
       <p>
         Order {order.orderId} · {fulfillments[order.fulfillmentType]}
+        {order.channel && ` · ${order.channel}`}
         {order.tableLabel && ` · Table ${order.tableLabel}`}
       </p>
       <p>
