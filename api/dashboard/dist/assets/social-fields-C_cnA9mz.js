@@ -1,4 +1,0 @@
-import{H as e,Wn as t}from"./account-DZ2otfVV.js";import{ct as n,mt as r}from"./index-BAOMncmp.js";var i=t(),a={google:`Google`,apple:`Apple`,facebook:`Facebook`};function o(e,t){let n={};for(let r of Object.keys(a)){let i=[...new Set(String(t.get(r)).split(/[\s,]+/).filter(Boolean))];[...i].sort().join(`
-`)!==[...e[r]].sort().join(`
-`)&&(n[r]=i)}return n}var s=({social:t,readOnly:o,error:s})=>(0,i.jsx)(i.Fragment,{children:Object.entries(a).map(([a,c])=>(0,i.jsx)(n,{label:`${c} client ids`,hint:`One per line, at most ${e[a].maxItems}. Without ids, the provider is off.`,error:s(`social.${a}`)??t[a].concat(``).map((e,t)=>s(`social.${a}[${t}]`)).find(Boolean),children:e=>(0,i.jsx)(r,{...e,name:a,rows:3,spellCheck:!1,readOnly:o,defaultValue:t[a].join(`
-`)})},a))});export{a as n,o as r,s as t};

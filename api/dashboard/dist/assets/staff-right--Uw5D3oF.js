@@ -1,1 +1,0 @@
-import{d as e,ln as t}from"./account-DZ2otfVV.js";import{z as n}from"./index-BAOMncmp.js";function r(r){let i=n().atLeast(`MANAGER`),a=t({...e.store,staleTime:6e4,enabled:!i});return i||(a.data?.staffMay.includes(r)??!1)}export{r as t};
