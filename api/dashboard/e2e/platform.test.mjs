@@ -8,11 +8,13 @@ import {
   heading,
   home,
   launch,
+  logIn,
   menu,
   narrow,
   sections,
   settled,
   shoot,
+  totp,
   until,
   userOf,
   visit,
@@ -44,6 +46,63 @@ async function openWebsite(page, { name, domain, owner = `owner@${domain}` }, fi
 }
 
 describe("the platform console", () => {
+  it("requires a second factor, which the administrator sets up at the first login", async () => {
+    let secret;
+    const dashboard = { baseURL: world.mailing };
+    const websites = (page) => page.getByRole("navigation").getByRole("link", { name: "Websites" });
+    await as(
+      browser,
+      null,
+      async (page) => {
+        await logIn(page, admin, world.mailing);
+        await heading(page, "Security").waitFor();
+        await page.getByText("The platform console requires a second factor.").waitFor();
+        await accessible(page, "the requirement of a second factor");
+        await shoot(page, "platform-otp");
+        await websites(page).click();
+        await heading(page, "Security").waitFor();
+        await page.getByRole("button", { name: "Set up second factor" }).click();
+        const dialog = page.getByRole("dialog");
+        await dialog.getByLabel("Password").fill(admin.password);
+        await dialog.getByRole("button", { name: "Continue" }).click();
+        secret = (await dialog.getByTestId("otp-secret").innerText()).trim();
+        await dialog.getByLabel("Code").fill(totp(secret));
+        await dialog.getByRole("button", { name: "Switch on" }).click();
+        await dialog.getByRole("button", { name: "I have saved the codes" }).click();
+        await page.getByText("The platform console requires a second factor.").waitFor({ state: "detached" });
+        await websites(page).click();
+        await page
+          .getByRole("row", { name: /Trattoria/ })
+          .first()
+          .waitFor();
+      },
+      dashboard,
+    );
+    await as(
+      browser,
+      null,
+      async (page) => {
+        await page.goto("/dashboard/");
+        await page.getByLabel("Email").fill(admin.email);
+        await page.getByLabel("Password").fill(admin.password);
+        await page.getByRole("button", { name: "Log in" }).click();
+        await page.getByLabel("Code", { exact: true }).fill(totp(secret, 1));
+        await page.getByRole("button", { name: "Log in" }).click();
+        await page
+          .getByRole("row", { name: /Trattoria/ })
+          .first()
+          .waitFor();
+        // The other tests log in without a code.
+        await page.getByRole("link", { name: "Security", exact: true }).click();
+        await page.getByRole("button", { name: "Switch off" }).click();
+        await page.getByRole("dialog").getByLabel("Password").fill(admin.password);
+        await page.getByRole("dialog").getByRole("button", { name: "Switch off" }).click();
+        await page.getByRole("button", { name: "Set up second factor" }).waitFor();
+      },
+      dashboard,
+    );
+  });
+
   it("opens a website, invites its owner, suspends and resumes the website", async () => {
     const owner = { email: "enzo@osteria.example", password: "enzo's own phrase" };
     await as(browser, admin, async (page) => {

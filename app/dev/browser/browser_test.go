@@ -44,7 +44,7 @@ const (
 type World struct {
 	API     string `json:"api"`
 	Hasty   string `json:"hasty"`   // another API, whose access tokens expire after three seconds
-	Mailing string `json:"mailing"` // another API, which sends emails
+	Mailing string `json:"mailing"` // another API, as in production: it sends emails, and administrators need OTP
 	Inbox   string `json:"inbox"`   // GET ?to=ADDRESS returns the newest link in an email from Mailing
 	Control string `json:"control"` // POST /stop and /start stop and start API
 	// Receiver is the base URL of webhook receivers that respond with the status in their path. /hostile responds with
@@ -213,7 +213,9 @@ func (f tools) start(t, life testing.TB) *world {
 	mails, stopMails, err := smtptest.Start(ctx, smtptest.Config{Certificate: &certificate})
 	must(t, err)
 	life.Cleanup(stopMails)
-	w.Mailing = w.serve(t, ctx, map[string]string{"COMANDA_SMTP_URL": mails.URL()}).url
+	w.Mailing = w.serve(t, ctx, map[string]string{
+		"COMANDA_SMTP_URL": mails.URL(), "COMANDA_PLATFORM_OTP": "required",
+	}).url
 	web := httptest.NewServer(inbox(mails))
 	life.Cleanup(web.Close)
 	w.Inbox = web.URL
