@@ -21,6 +21,63 @@ async function customer(path, body) {
 }
 
 describe("a customer", () => {
+  it("redeems points, which have the worth of the settings", async () => {
+    const email = `grete-${process.pid}@example.com`;
+    assert.equal(
+      await customer("register", { email, password: "grete's own phrase", firstName: "Grete", lastName: "Hermann" }),
+      201,
+    );
+    const [manager, admin] = [await client(userOf("MANAGER")), await client(userOf("ADMIN"))];
+    const [{ id: customerId }] = await manager("GET", `/customers?q=${email}`);
+    const dish = await manager("POST", "/products", {
+      name: `Feast ${process.pid}`,
+      priceMinor: 20000,
+      currency: "EUR",
+    });
+    const items = [{ productId: dish.id, quantity: 1 }];
+    const earned = await manager("POST", "/orders", { items, customerId, fulfillmentType: "PICKUP" });
+    await manager("PATCH", `/orders/${earned.id}/status`, { status: "COMPLETED" });
+    const { loyalty } = await admin("GET", "/settings");
+    try {
+      await as(browser, userOf("ADMIN"), async (page) => {
+        await visit(page, "Settings");
+        const save = () => page.getByRole("button", { name: "Save" }).click();
+        await page.getByLabel("Worth of a point in EUR").fill("0");
+        await save();
+        await page.getByText("must be an amount above 0").waitFor();
+        await page.getByLabel("Worth of a point in EUR").fill("0.02");
+        await page.getByLabel("Least number of points for one order").fill("100");
+        await save();
+        await page.getByText("Settings saved").first().waitFor();
+      });
+      await as(browser, userOf("MANAGER"), async (page) => {
+        await page.goto("/dashboard/orders/new");
+        await page.getByLabel("Search the menu").fill(dish.name);
+        await page.getByRole("button", { name: new RegExp(`^${dish.name}`) }).click();
+        assert.equal(await page.getByLabel("Loyalty points to redeem").count(), 0); // guests have none
+        await page.getByLabel("Find a customer").fill(email);
+        await page.getByRole("button", { name: /^Grete/ }).click();
+        const points = page.getByLabel("Loyalty points to redeem");
+        await points.fill("99");
+        await page.getByText("must be at least 100").first().waitFor();
+        await points.fill("150");
+        await page.getByRole("definition").filter({ hasText: "197.00" }).first().waitFor();
+        await accessible(page, "Loyalty points of a new order");
+        await shoot(page, "order-new-points");
+        await page.getByRole("button", { name: "Place order" }).click();
+        await page.getByRole("heading", { level: 1, name: /^Order \d+ Received/ }).waitFor();
+        await page.getByText("150 points").waitFor();
+      });
+    } finally {
+      await admin("PATCH", "/settings", { loyalty: { ...loyalty, minorPerPoint: { EUR: null } } });
+      await admin("DELETE", `/products/${dish.id}`);
+    }
+    const [order] = await manager("GET", `/orders?customerId=${customerId}`);
+    assert.deepEqual([order.loyaltyPoints, order.loyaltyMinor, order.totalMinor], [150, 300, 19700]);
+    assert.equal((await manager("GET", `/customers/${customerId}`)).loyaltyPoints, 50);
+    await manager("PATCH", `/orders/${order.id}/status`, { status: "COMPLETED" });
+  });
+
   it("is disabled and enabled again", async () => {
     const login = { email: `katherine-${process.pid}@example.com`, password: "katherine's own phrase" };
     assert.equal(await customer("register", { ...login, firstName: "Katherine", lastName: "Johnson" }), 201);
