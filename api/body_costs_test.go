@@ -67,6 +67,8 @@ func TestRowsAreReadAfterAuthorization(t *testing.T) {
 // Other bodies are checked for their syntax before the credential, without building their values.
 func TestSyntaxIsCheckedWithoutValues(t *testing.T) {
 	w := newWorld(t)
+	// The first response builds the document with which all are compared.
+	w.do("POST", "/products", "", object{}).refused(app.CodeTokenInvalid)
 	var names strings.Builder
 	for i := 0; names.Len() < maxBody-20; i++ {
 		fmt.Fprintf(&names, `"%x":"\u0000",`, i)

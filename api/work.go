@@ -134,6 +134,9 @@ func (s *Server) enterWork(ctx context.Context, c *call) error {
 // that the body names. The website of an email is not looked up: its other requests would then delay the login, which
 // would reveal whether the email has an account.
 func (s *Server) findWebsite(ctx context.Context, c *call) error {
+	if c.route.byAccessToken() {
+		return nil
+	}
 	var find func() (app.WebsiteID, error)
 	named := topLevelTexts(c.body, []string{"storeId", "token"})
 	switch store, token := named["storeId"], named["token"]; {
@@ -141,8 +144,6 @@ func (s *Server) findWebsite(ctx context.Context, c *call) error {
 		find = func() (app.WebsiteID, error) {
 			return s.db.WebsiteOfSession(ctx, c.refresh.realm, c.refresh.session)
 		}
-	case c.route.byAccessToken():
-		return nil
 	case store != "":
 		find = func() (app.WebsiteID, error) { return s.db.WebsiteOf(ctx, app.StoreID(store)) }
 	case token != "":
