@@ -102,14 +102,14 @@ func (s *Server) customerLoginFailed(c *call, store app.StoreID, customer app.Cu
 // too many are waiting or the process is killed, entries are missing in the trail, but not in the access log.
 func (s *Server) recordFailure(c *call, account string, why app.LoginFault, record func(context.Context) error) {
 	log := c.exchange.log.With().Str("accountId", account).Str("reason", string(why)).Logger()
-	limits := s.work.backgroundLimits(c)
+	after := c.afterwards()
 	noted := s.failures.run(account, func(ctx context.Context) {
 		if account == "" { // no user, whose trail could have an entry
 			return
 		}
-		err := s.work.run(ctx, limits, func() error {
+		err := s.work.runAfterwards(ctx, after.owner(), func() error {
 			budget := s.limiter.exactly(maxFailureEntries, "failed logins", account)
-			if err := s.takeLimits(ctx, c, time.Hour, budget); err != nil {
+			if err := s.takeLimits(ctx, after, time.Hour, budget); err != nil {
 				return err
 			}
 			return record(ctx)

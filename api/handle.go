@@ -217,6 +217,16 @@ func (s *Server) response(ctx context.Context, c *call) (any, error) {
 // websiteID returns the website that bounds the request, "" while it is unknown.
 func (c *call) websiteID() app.WebsiteID { return cmp.Or(c.principal.WebsiteID, c.website) }
 
+// owner returns the website that bounds the request or, while it is unknown, the client network.
+func (c *call) owner() string { return cmp.Or(string(c.websiteID()), bodyOwner(c.exchange.client)) }
+
+// afterwards returns the call for work that goes on after its response. Its body is released before.
+func (c *call) afterwards() *call {
+	after := *c
+	after.body, after.rowFaults, after.places = nil, nil, nil
+	return &after
+}
+
 // id returns the {id} of the path, "" if it is not a valid id.
 func (c *call) id() string { return c.idIn("id") }
 

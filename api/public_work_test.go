@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -124,10 +125,13 @@ func TestPublicWorkOfAHostileNeighbour(t *testing.T) {
 	release := w.held("SELECT FROM stores WHERE website_id = $1 FOR UPDATE", website)
 	statuses := make(chan int)
 	const each = 4
+	networks := 0
 	send := func(path string, body func(i int) any) {
 		for i := range each {
-			go func() { statuses <- w.doOn(server, "POST", path, "", body(i), from(neighbor(i))).Code }()
+			network := neighbor(networks + i)
+			go func() { statuses <- w.doOn(server, "POST", path, "", body(i), from(network)).Code }()
 		}
+		networks += each
 	}
 	send("/customer-auth/login", func(int) any { return accounts["customer"].login })
 	send("/customer-auth/register", func(i int) any {
@@ -149,6 +153,51 @@ func TestPublicWorkOfAHostileNeighbour(t *testing.T) {
 	for range 3 * each {
 		if status := <-statuses; status != 200 && status != 201 {
 			t.Errorf("request after the wait: got status %d, want 200 or 201", status)
+		}
+	}
+}
+
+// A client network takes one place of the website that its requests name.
+func TestOneNetworkNamesAWebsite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	accounts := w.accounts()
+	server, _ := w.serverOnPools()
+	website := w.stores["own"].website
+	release := w.held("SELECT FROM stores WHERE website_id = $1 FOR UPDATE", website)
+	statuses := make(chan int)
+	const logins = 4
+	for range logins {
+		go func() {
+			statuses <- w.doOn(server, "POST", "/customer-auth/login", "", accounts["customer"].login,
+				from(neighbor(0))).Code
+		}()
+	}
+	w.until("blocked logins", func() bool {
+		return server.work.users("public", app.WebsiteID(neighbor(0)))+waitingHashes(server) == logins
+	})
+	if n := server.work.users("public", website); n > 1 {
+		t.Errorf("requests at the place of the website: got %d, want at most 1", n)
+	}
+	release()
+	for range logins {
+		if status := <-statuses; status != 200 {
+			t.Errorf("login after the wait: got status %d, want 200", status)
+		}
+	}
+}
+
+// What a request without a credential names is no value for the database until it is valid.
+func TestInvalidNamesOfWebsites(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for _, path := range []string{
+		"/auth/login", "/customer-auth/login", "/customer-auth/register", "/customer-auth/social",
+		"/customer-auth/password-reset",
+	} {
+		for _, id := range []string{"\x00", "sto_\xff", strings.Repeat("x", 100_000)} {
+			body := object{"storeId": id, "email": "ada@example.com", "password": password}
+			w.do("POST", path, "", body).refused(app.CodeValidationFailed)
 		}
 	}
 }
@@ -307,4 +356,29 @@ func TestBackgroundOfAHostileNeighbour(t *testing.T) {
 	if n := w.text(recorded + string(w.stores["own"].id) + "'"); n != "8" {
 		t.Errorf("records of failed logins: got %s, want 8", n)
 	}
+}
+
+// Work after a response waits for a place until its own end, and for none of the requests.
+func TestBackgroundWaitsForAPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	accounts := w.accounts()
+	server, _ := w.serverOnConns(24)
+	server.work.wait = time.Millisecond
+	all := &places{work: server.work}
+	for range server.work.across {
+		w.must(all.begin(t.Context(), gateLimit{gate{of: "public"}, server.work.across}))
+	}
+	defer all.leave()
+	background := &places{work: server.work}
+	for range server.work.across {
+		w.must(background.begin(t.Context(), gateLimit{gate{of: "background"}, server.work.across}))
+	}
+	wrong := altered(accounts["customer"].login, object{"password": "wrong"})
+	w.doOn(server, "POST", "/customer-auth/login", "", wrong, from(neighbor(0))).refused(app.CodeInvalidCredentials)
+	w.until("waiting record", func() bool { return server.work.users("background", "") == int(server.work.across)+1 })
+	background.leave()
+	w.until("record", func() bool {
+		return w.text("SELECT count(*) FROM audit WHERE action = 'login.failed'") == "1"
+	})
 }

@@ -162,7 +162,8 @@ func (s *Server) forgetStream(c *call) {
 }
 
 // recheckStream checks the credential of a stream again and renews its lease. renewed is false if the requests of the
-// website take too long for the renewal. The check uses connections for lookups and does not wait for them.
+// website take too long for the renewal. The check uses connections for lookups and waits for other lookups of its
+// website.
 func (s *Server) recheckStream(ctx context.Context, c *call) (renewed bool, err error) {
 	if err := s.recheckCredential(ctx, c); err != nil {
 		return false, err

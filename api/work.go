@@ -1,7 +1,6 @@
 package api
 
 import (
-	"cmp"
 	"context"
 	"sync"
 	"time"
@@ -77,11 +76,12 @@ func newWork(c Config) *work {
 		requests: maxWork, across: maxWork, exports: maxWork, lookups: maxWork, wait: maxWorkWait,
 		gates: map[gate]*slots{}, websites: newWaiters(maxWaiting), strangers: newWaiters(maxWaiting),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
-			Name: "comanda_requests_waiting", Help: "Requests that wait for other requests of their website.",
+			Name: "comanda_requests_waiting",
+			Help: "Requests that wait for other requests of their website or client network.",
 		}),
 		refused: prometheus.NewCounter(prometheus.CounterOpts{
 			Name: "comanda_requests_refused_total",
-			Help: "Requests that were refused because their website had too many requests in progress.",
+			Help: "Requests that were refused because their website or client network had too many in progress.",
 		}),
 	}
 	if c.Metrics != nil {
@@ -105,6 +105,7 @@ type places struct {
 	work    *work
 	waiters *waiters // among which the request counts; nil = none
 	owner   string   // of the waiting request
+	ended   bool     // the request: it waits for places until the end of the context
 	limits  []gateLimit
 	held    []gate
 }
@@ -144,7 +145,7 @@ func (s *Server) findWebsite(ctx context.Context, c *call) error {
 		find = func() (app.WebsiteID, error) {
 			return s.db.WebsiteOfSession(ctx, c.refresh.realm, c.refresh.session)
 		}
-	case store != "":
+	case app.IsID(store):
 		find = func() (app.WebsiteID, error) { return s.db.WebsiteOf(ctx, app.StoreID(store)) }
 	case token != "":
 		find = func() (app.WebsiteID, error) { return s.db.WebsiteOfLink(ctx, app.NewSecret(token)) }
@@ -183,47 +184,51 @@ type gateLimit struct {
 	places int64
 }
 
-// publicLimits returns the limits of a request without a credential. A website that it names bounds it, otherwise the
-// client network, and all such requests together.
+// publicLimits returns the limits of a request without a credential: of the client network, so that nobody takes the
+// places of a website from one network by naming it, and of the website that it names, or of all such requests.
 func (w *work) publicLimits(c *call) []gateLimit {
+	network := gateLimit{gate{"public", bodyOwner(c.exchange.client)}, maxPublic}
 	website := string(c.websiteID())
 	if website == "" {
-		return []gateLimit{
-			{gate{"public", bodyOwner(c.exchange.client)}, maxPublic}, {gate{of: "public"}, w.across},
-		}
+		return []gateLimit{network, {gate{of: "public"}, w.across}}
 	}
 	return []gateLimit{
-		{gate{"public", website}, maxPublic}, {gate{"across", website}, w.across},
+		network, {gate{"public", website}, maxPublic}, {gate{"across", website}, w.across},
 		{gate{"requests", website}, w.requests},
 	}
 }
 
-// backgroundLimits returns the limits of work that goes on after the response to a request. The next request of its
-// owner does not wait for it, which would reveal that there was work.
-func (w *work) backgroundLimits(c *call) []gateLimit {
-	owner := cmp.Or(string(c.websiteID()), bodyOwner(c.exchange.client))
-	return []gateLimit{{gate{"background", owner}, maxPublic}, {gate{of: "public"}, w.across}}
+// runAfterwards calls f, which goes on after the response to a request. It waits for a place until the end of ctx. The
+// next request of the owner does not wait for it, which would reveal that there was work.
+func (w *work) runAfterwards(ctx context.Context, owner string, f func() error) error {
+	p := &places{work: w, ended: true}
+	defer p.leave()
+	if err := p.begin(ctx, gateLimit{gate{"background", owner}, maxPublic},
+		gateLimit{gate{of: "background"}, w.across}); err != nil {
+		return err
+	}
+	return f()
 }
 
 // lookupLimits returns the limits of the connections for lookups of a request. Its website bounds them as soon as it is
 // known, before that the client network. All requests without a credential leave half of the connections to the others.
 func (w *work) lookupLimits(c *call) []gateLimit {
-	owner := cmp.Or(string(c.websiteID()), bodyOwner(c.exchange.client))
+	owner := c.owner()
 	if c.route.Permission == public {
-		return w.strangersLookups(owner)
+		return []gateLimit{{gate{"public lookups", owner}, maxPublic}, {gate{of: "public lookups"}, w.lookups}}
 	}
 	return []gateLimit{{gate{"lookups", owner}, w.lookups}}
 }
 
-func (w *work) strangersLookups(owner string) []gateLimit {
-	return []gateLimit{
-		{gate{"public lookups", owner}, maxPublic}, {gate{of: "public lookups"}, w.lookups},
-	}
+// originLimits returns the limits of the connections for lookups of the websites of pages.
+func (w *work) originLimits(network string) []gateLimit {
+	return []gateLimit{{gate{"origins", network}, maxPublic}, {gate{of: "origins"}, max(w.lookups/2, 1)}}
 }
 
-// run calls f while it holds a place behind each of several gates. It returns UNAVAILABLE if that takes too long.
+// run calls f, a lookup, while it holds a place behind each of several gates. It returns UNAVAILABLE if that takes too
+// long, or too many requests wait.
 func (w *work) run(ctx context.Context, limits []gateLimit, f func() error) error {
-	p := &places{work: w}
+	p := &places{work: w, waiters: &w.strangers, owner: limits[0].gate.owner}
 	defer p.leave()
 	if err := p.begin(ctx, limits...); err != nil {
 		return err
@@ -294,8 +299,11 @@ func (p *places) without(ctx context.Context, f func() error) error {
 // enterAll takes a place behind each of several gates. The narrower limits come first, so that a request that waits for
 // them does not take the place of another one.
 func (p *places) enterAll(ctx context.Context, limits ...gateLimit) bool {
-	ctx, cancel := context.WithTimeout(ctx, p.work.wait)
-	defer cancel()
+	if !p.ended {
+		var cancel context.CancelFunc
+		ctx, cancel = context.WithTimeout(ctx, p.work.wait)
+		defer cancel()
+	}
 	for _, limit := range limits {
 		if !p.enter(ctx, limit) {
 			return false
