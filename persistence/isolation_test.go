@@ -142,7 +142,6 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.ContinueBulkReplay",      // a bulk replay is a background job
 		"delivery.Dispatch",                // relay
 		"delivery.Repaired",                // reconciliation
-		"delivery.clearUndispatched",       // relay
 		"delivery.enqueueLost",             // reconciliation
 		"delivery.PlanUsage",               // a plan belongs to the website
 		"delivery.Replay",                  // the plan belongs to the website

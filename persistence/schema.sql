@@ -1337,8 +1337,7 @@ ALTER TABLE undispatched ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON undispatched TO comanda_system USING (true);
 CREATE POLICY one_store ON undispatched TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,
         true)));
-GRANT DELETE, INSERT, SELECT, TRUNCATE, UPDATE ON undispatched TO comanda_system;
-GRANT DELETE, INSERT, SELECT, UPDATE ON undispatched TO comanda_app;
+GRANT DELETE, INSERT, SELECT, UPDATE ON undispatched TO comanda_app, comanda_system;
 
 CREATE TABLE used_id_tokens (
     website_id text NOT NULL,
@@ -1431,22 +1430,6 @@ CREATE VIEW plan_queues WITH (security_invoker=true) AS
    FROM (stores s
      JOIN websites w ON ((w.id = s.website_id)));
 GRANT SELECT ON plan_queues TO comanda_system;
-
-CREATE FUNCTION clear_undispatched()
- RETURNS boolean
- LANGUAGE plpgsql
-AS $function$
-BEGIN
-    LOCK TABLE undispatched IN ACCESS EXCLUSIVE MODE NOWAIT;
-    IF current_setting('transaction_isolation') <> 'read committed'
-        OR EXISTS (SELECT FROM undispatched) THEN
-        RETURN false;
-    END IF;
-    TRUNCATE undispatched;
-    RETURN true;
-EXCEPTION WHEN lock_not_available THEN
-    RETURN false;
-END $function$;
 
 CREATE FUNCTION count_amended()
  RETURNS trigger

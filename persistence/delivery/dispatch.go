@@ -50,8 +50,5 @@ func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dis
 	if err := q.startFilters(ctx, now, queues, open.decisions()); err != nil {
 		return d, err
 	}
-	if err := q.saveFilterErrors(ctx); err != nil {
-		return d, err
-	}
-	return d, q.clearings.clear(now, d.Events, !d.More, func() (bool, error) { return q.clearUndispatched(ctx) })
+	return d, q.saveFilterErrors(ctx)
 }

@@ -1,7 +1,6 @@
 package delivery_test
 
 import (
-	"context"
 	"os"
 	"testing"
 	"time"
@@ -132,15 +131,6 @@ func perSubscription(claims []app.Claim) map[app.SubscriptionID]int {
 		counts[c.SubscriptionID]++
 	}
 	return counts
-}
-
-// ownerOf returns a connection of the owner of a database.
-func ownerOf(t *testing.T, db *persistencetest.Database) *pgx.Conn {
-	t.Helper()
-	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
-	must(t, err)
-	t.Cleanup(func() { _ = owner.Close(context.Background()) })
-	return owner
 }
 
 // seed runs a statement as the owner of the database.

@@ -23,10 +23,6 @@ type Policy struct {
 	// reads. The next dispatch continues after them.
 	DispatchQueues, DispatchStores int
 
-	// ClearUndispatched is the number of dispatched events after which the table of undispatched events is truncated
-	// when it is empty. The truncation delays commits by some milliseconds.
-	ClearUndispatched int
-
 	// Recent is the maximum age of an attempt that proves that a receiver responds. A receiver that stops
 	// responding loses its additional pending deliveries within this time.
 	Recent time.Duration
@@ -110,8 +106,7 @@ func DefaultPolicy() Policy {
 		},
 		ClaimQueues: 64, ClaimSubscriptions: 256, VisitQueues: 1_000,
 		DispatchQueues: 64, DispatchStores: 256,
-		ClearUndispatched: 10_000,
-		Recent:            5 * time.Second, SlowPace: 2,
+		Recent: 5 * time.Second, SlowPace: 2,
 		// Pending deliveries triple with each prompt round, which a receiver that handles requests one after another
 		// still answers within SlowResponse. A receiver that begins to hang has no more than that.
 		Prompt: app.SlowResponse / 10, PromptGrowth: 2,

@@ -38,7 +38,6 @@ type Queue struct {
 	jobTurns   [2]turn // of jobs, and of urgent jobs
 	lost       lostPositions
 	dispatches dispatchTurns
-	clearings  clearings
 	filters    *filters
 
 	ended func(status app.DeliveryStatus, n int)
@@ -65,7 +64,6 @@ func New(db *pg.DB, config Config) *Queue {
 	if q.ended == nil {
 		q.ended = func(app.DeliveryStatus, int) {}
 	}
-	q.clearings.after = q.policy.ClearUndispatched
 	q.filters = newFilters()
 	q.lost.of = map[app.JobKind]lostPosition{}
 	q.loader = newGrouper(q.policy.Load, nil, q.outgoing)

@@ -1,2 +1,2 @@
 DROP TABLE subscription_health, subscriptions, event_heads, event_log, undispatched, outbox;
-DROP FUNCTION selects, event_position, clear_undispatched;
+DROP FUNCTION selects, event_position;

@@ -34,23 +34,6 @@ CREATE TABLE undispatched (
 );
 CALL fence('undispatched', 'store_id');
 
--- Truncates the table if it is empty and no other transaction uses it, and returns whether it did. One statement of the
--- caller holds the lock, so that a caller that is suspended blocks no order. With a snapshot from before the lock,
--- which other isolation levels have, an event that was committed meanwhile would be lost.
-GRANT TRUNCATE ON undispatched TO comanda_system;
-CREATE FUNCTION clear_undispatched() RETURNS boolean LANGUAGE plpgsql AS $$
-BEGIN
-    LOCK TABLE undispatched IN ACCESS EXCLUSIVE MODE NOWAIT;
-    IF current_setting('transaction_isolation') <> 'read committed'
-        OR EXISTS (SELECT FROM undispatched) THEN
-        RETURN false;
-    END IF;
-    TRUNCATE undispatched;
-    RETURN true;
-EXCEPTION WHEN lock_not_available THEN
-    RETURN false;
-END $$;
-
 -- The dispatched events of a store in the order of their dispatch, for lists and streams.
 CREATE TABLE event_log (
     id       text PRIMARY KEY,      -- of the event
