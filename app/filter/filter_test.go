@@ -22,7 +22,8 @@ var schemas = []json.RawMessage{
 		"tags": {"type": ["array", "null"], "items": {"type": "string"}},
 		"items": {"type": "array", "items": {"type": "object", "properties": {
 			"sku": {"type": "string"}, "quantity": {"type": "integer"},
-			"options": {"type": "array", "items": {"type": "object", "properties": {"name": {"type": "string"}}}}}}}}}}}`),
+			"options": {"type": "array", "items": {"type": "object", "properties": {
+				"name": {"type": "string"}}}}}}}}}}}`),
 	json.RawMessage(`{"properties": {"data": {"type": "object", "properties": {
 		"id": {"type": "string"}, "amountMinor": {"type": "integer"}, "reference": {"type": "integer"}}}}}`),
 }
@@ -161,7 +162,7 @@ func TestRejectedExpressions(t *testing.T) {
 		nested(3):                 "the expression is too costly",
 		`data.note.matches("a+")`: "",
 		`data.items.all(i, data.note.matches("a+"))`:   "the expression is too costly",
-		`data.items.all(i, data.items != [data])`:      "",
+		`data.items.all(i, data.items != [i])`:         "",
 		`data.items.all(i, data.items == data.items)`:  "the expression is too costly",
 		`data.items.all(i, i.sku in [data.note, "a"])`: "",
 	} {
@@ -169,6 +170,9 @@ func TestRejectedExpressions(t *testing.T) {
 			t.Parallel()
 			err := checker.Check(expression)
 			if want == "" {
+				if err != nil {
+					t.Errorf("got %v, want no error", err)
+				}
 				return
 			}
 			var rejected *filter.Error
@@ -193,7 +197,8 @@ func nested(depth int) string {
 func TestCostLimit(t *testing.T) {
 	t.Parallel()
 	items := strings.Repeat(`{"sku": "A", "quantity": 1, "options": [{"name": "`+strings.Repeat("x", 200)+`"}]},`, 3000)
-	event := data(t, `{"data": {"id": "`+strings.Repeat("a", 500_000)+`", "items": [`+strings.TrimSuffix(items, ",")+`]}}`)
+	event := data(t, `{"data": {"id": "`+strings.Repeat("a", 500_000)+`", "items": [`+
+		strings.TrimSuffix(items, ",")+`]}}`)
 	for _, expression := range []string{
 		nested(6),
 		`data.items.all(i, data == data)`,
@@ -208,8 +213,9 @@ func TestCostLimit(t *testing.T) {
 			t.Parallel()
 			got, cost, err := compile(t, expression).Matches(t.Context(), "order.created", event)
 			// On a slow machine, the limit of time ends the evaluation.
-			if !got || cost != filter.MaxCost || err == nil || !strings.Contains(err.Error(), "exceeds 1000000 units") &&
-				!strings.Contains(err.Error(), "takes too long") {
+			if !got || cost != filter.MaxCost || err == nil ||
+				!strings.Contains(err.Error(), "exceeds 1000000 units") &&
+					!strings.Contains(err.Error(), "takes too long") {
 				t.Errorf("got %v, cost %d, %v, want true after %d units", got, cost, err, filter.MaxCost)
 			}
 		})
