@@ -54,17 +54,22 @@ var unfinished = []unfinishedWork{
 	{app.JobSoldOut, `SELECT store_id, id AS subject, $3::text AS kind, '' AS queue, sold_out_until AS at, true AS lost
 		FROM products WHERE sold_out_until <= $2 AND deleted_at IS NULL AND (sold_out_until, id) > ($6, $7)
 		ORDER BY sold_out_until, id LIMIT $8`},
-	// The recursive query skips in an index from one customer to the next.
+	// The erased person is a customer, or the guest of a reservation. The recursive query skips in an index from one to
+	// the next.
 	{app.JobErasure, `WITH RECURSIVE erasing (id, n) AS (
 			SELECT $7::text, 0::bigint
 			UNION ALL
 			SELECT (SELECT o.erasing FROM outbox o WHERE o.erasing > e.id ORDER BY o.erasing LIMIT 1), e.n + 1
 			FROM erasing e WHERE e.id IS NOT NULL AND e.n < $8
 		)
-		SELECT c.store_id, e.id AS subject, $3::text AS kind, '' AS queue, $6::timestamptz AS at,
-			c.erased_at <= $2
+		SELECT p.store_id, e.id AS subject, $3::text AS kind, '' AS queue, $6::timestamptz AS at,
+			p.erased_at <= $2
 				AND (SELECT true FROM outbox o WHERE o.erasing = e.id AND o.body IS NOT NULL LIMIT 1) AS lost
-		FROM erasing e LEFT JOIN LATERAL (SELECT store_id, erased_at FROM customers WHERE id = e.id OFFSET 0) c ON true
+		FROM erasing e LEFT JOIN LATERAL (
+			SELECT store_id, erased_at FROM customers WHERE id = e.id
+			UNION ALL
+			SELECT store_id, erased_at FROM reservations WHERE id = e.id
+			LIMIT 1) p ON true
 		WHERE e.n > 0 AND e.id IS NOT NULL`},
 }
 

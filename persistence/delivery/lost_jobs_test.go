@@ -10,6 +10,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/delivery"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -83,6 +84,61 @@ func TestLostJobsAreEnqueuedAgain(t *testing.T) {
 	}
 }
 
+// erase erases a new customer and the reservation of another guest, and loses their jobs.
+func (r restaurant) erase(t *testing.T, db *persistencetest.Database) (app.CustomerID, app.ReservationID) {
+	t.Helper()
+	store := r.Stores[0]
+	registered, err := db.RegisterCustomer(t.Context(), noon, store, app.Actor{},
+		identity.NewCustomer{Email: "ada@example.com"}, time.Hour)
+	must(t, err)
+	customer := registered.Customer.ID
+	reservation, err := db.Reserve(t.Context(), noon, store, app.NewReservation{
+		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 2, StartAt: app.At(noon.Add(24 * time.Hour)),
+	}, nil)
+	must(t, err)
+	_, err = db.ChangeReservationStatus(t.Context(), noon, store, reservation.ID, 0,
+		app.ReservationStatusChange{To: app.ReservationCancelled})
+	must(t, err)
+	staff := app.Principal{Realm: app.RealmTenant, StoreID: store}
+	must(t, db.EraseCustomer(t.Context(), noon, staff, owner, customer, nil))
+	must(t, db.EraseReservation(t.Context(), noon, store, owner, reservation.ID))
+	dispatchAll(t, db)
+	takeJobs(t, db, later)
+	return customer, reservation.ID
+}
+
+// The erasures of a customer and of a reservation are enqueued again until the bodies of their events are erased.
+func TestLostErasuresAreEnqueuedAgain(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	customer, reservation := r.erase(t, db)
+	const after = 3 * time.Minute
+	enqueued := func(at time.Time) []string {
+		t.Helper()
+		_, err := db.EnqueueLostJobs(t.Context(), at, after)
+		must(t, err)
+		return takeJobs(t, db, at)
+	}
+	if got := enqueued(noon.Add(after - time.Second)); len(got) > 0 {
+		t.Errorf("jobs before they count as lost: got %q, want none", got)
+	}
+	want := []string{"erasure/" + string(customer), "erasure/" + string(reservation)}
+	if diff := cmp.Diff(want, enqueued(noon.Add(after))); diff != "" {
+		t.Errorf("jobs (-want +got): %s", diff)
+	}
+	for _, id := range []app.CustomerID{customer, app.CustomerID(reservation)} {
+		step, err := db.EraseCustomerBodies(t.Context(), later, r.Stores[0], id, 100)
+		must(t, err)
+		if step.Erased == 0 || step.Waiting != 0 {
+			t.Errorf("erasure of %s: got %+v, want all bodies", id, step)
+		}
+	}
+	if got := enqueued(noon.Add(after)); len(got) > 0 {
+		t.Errorf("jobs of finished erasures: got %q, want none", got)
+	}
+}
+
 // Unfinished work of any number hides no lost job, and one statement reads a bounded part of it.
 func TestLostJobsBehindOtherUnfinishedWork(t *testing.T) {
 	t.Parallel()
@@ -128,7 +184,8 @@ func TestLostJobsAreReadAlongIndexes(t *testing.T) {
 		plan, err := db.Explain(t.Context(), statement, args)
 		must(t, err)
 		batch, _, _ := strings.Cut(plan, "CTE enqueued")
-		if strings.Contains(batch, "Sort") || strings.Contains(plan, "Seq Scan") || strings.Contains(plan, "Join Filter") {
+		if strings.Contains(batch, "Sort") || strings.Contains(plan, "Seq Scan") ||
+			strings.Contains(plan, "Join Filter") {
 			t.Errorf("%s:\n%s", kind, plan)
 		}
 	}

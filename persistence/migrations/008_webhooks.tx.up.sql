@@ -14,7 +14,7 @@ CREATE TABLE outbox (
     trace_context text         -- traceparent of the request (W3C Trace Context), which attempts continue; null = none
         CHECK (length(trace_context) <= 128),
     occurred_at   timestamptz NOT NULL,
-    erasing       text         -- customer whose erasure erases the body as soon as the deliveries have ended
+    erasing       text         -- customer or reservation whose erasure erases the body after its last delivery
 );
 CREATE INDEX outbox_of_subject ON outbox (subject);
 CREATE INDEX outbox_erasing ON outbox (erasing) WHERE erasing IS NOT NULL;
