@@ -121,7 +121,7 @@ describe("reservations", () => {
   });
 
   it("offer the free times closest to the wanted one", async (test) => {
-    const day = dayIn(40);
+    const day = dayIn(45); // a day without reservations of other scripts
     const admin = await client(userOf("ADMIN"));
     const { seats, openingHours } = await admin("GET", "/settings");
     test.after(() => admin("PATCH", "/settings", { openingHours: { DINE_IN: openingHours.DINE_IN ?? null } }));

@@ -210,10 +210,15 @@ describe("a webhook that was created late", () => {
       priceMinor: 2900,
       currency: "CHF",
     });
-    await api("POST", "/orders", {
+    const order = await api("POST", "/orders", {
       items: [{ productId: product.id, quantity: 1 }],
       fulfillmentType: "PICKUP",
       customer: { name: "Ada Lovelace" },
+    });
+    // An event that is dispatched later goes to the webhook as any other.
+    await until("the event is dispatched without the webhook", async () => {
+      const [newest] = await api("GET", "/events?type=order.created&limit=1");
+      return newest?.resource === `order/${order.id}`;
     });
     const webhook = await api("POST", "/webhooks", {
       url: `${world.receiver}/204?late`,
