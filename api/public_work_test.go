@@ -146,8 +146,8 @@ func TestPublicWorkOfAHostileNeighbour(t *testing.T) {
 	w.doOn(server, "GET", "/products", w.tokens["FOREIGN"], nil).ok(200, nil)
 	w.doOn(server, "POST", "/customer-auth/register", "", registration(w.stores["foreign"].id)).ok(201, nil)
 	w.doOn(server, "POST", "/auth/login", "", credentials("eve@example.com", password)).ok(200, nil)
-	if n := inUse(); n != 1 {
-		t.Errorf("connections in use: got %d, want 1", n)
+	if n := inUse(); n > 1 { // none between the end of a blocked request and the beginning of the next one
+		t.Errorf("connections in use: got %d, want at most 1", n)
 	}
 	release()
 	for range 3 * each {
