@@ -85,12 +85,17 @@ func TestPayAfterErasure(t *testing.T) {
 }
 
 // The card, the reasons and the notes of an order from the time before it was given to another customer are erased with
-// the former one. Later ones stay.
+// the former one. Later ones stay. A repeated payment or refund finds the first one, although the erasure changed it.
 func TestEraseFormerCustomer(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	staff, s := w.tokens["OWNER"], w.addShopper()
 	path := "/orders/" + string(s.order.ID)
+	paid := altered(paymentBody(), object{"cardLast4": personalCard})
+	var payment app.Payment
+	w.do("POST", path+"/payments", staff, paid).ok(201, &payment)
+	refunds, refunded := "/payments/"+string(payment.ID)+"/refunds", altered(refundBody(1), object{"reason": personal})
+	w.do("POST", refunds, staff, refunded).ok(201, nil)
 	var o orderOut
 	w.do("GET", path, staff, nil).ok(200, &o)
 	w.amend(o, staff, object{"note": nil, "items": []any{object{"id": o.Items[0].ID, "note": nil}}}).ok(200, &o)
@@ -99,13 +104,17 @@ func TestEraseFormerCustomer(t *testing.T) {
 		"customer": object{"name": "Bob"}, "deliveryAddress": object{"line1": "1 Road"},
 	}).ok(200, nil)
 	w.now = w.now.Add(time.Second)
-	w.do("POST", path+"/payments", staff, altered(paymentBody(), object{
-		"cardLast4": "4242", "transactionId": "later",
-	})).ok(201, nil)
+	later := altered(paymentBody(), object{"cardLast4": "4242", "transactionId": "later"})
+	w.do("POST", path+"/payments", staff, later).ok(201, nil)
 	w.settle(s)
 	w.do("DELETE", s.path, w.tokens["ADMIN"], nil).ok(204, nil)
 	w.exec("DELETE FROM outbox")
 	w.exec("UPDATE orders SET metadata = '{}'")
+	w.do("POST", path+"/payments", staff, paid).ok(200, nil)
+	w.do("POST", refunds, staff, refunded).ok(200, nil)
+	w.do("POST", path+"/payments", staff, altered(paid, object{"amountMinor": 1})).refused(app.CodeConflict)
+	w.do("POST", refunds, staff, altered(refunded, object{"amountMinor": 2})).refused(app.CodeConflict)
+	w.do("POST", path+"/payments", staff, altered(later, object{"cardLast4": "1111"})).refused(app.CodeConflict)
 	if places := w.placesOf(personal, personalCard+`"`); len(places) > 0 {
 		t.Errorf("personal data: got %q, want none", places)
 	}

@@ -110,14 +110,14 @@ func (db *DB) EraseCustomer(
 	})
 }
 
-// isErased reports whether the customer of a locked order is erased. An erasure locks the orders, too: further personal
-// data of the customer must not be written.
-func isErased(ctx context.Context, tx bun.Tx, order app.Order) (erased bool, err error) {
-	if order.Customer.ID == nil {
-		return false, nil
-	}
-	err = tx.Tx.QueryRowContext(ctx, "SELECT erased_at IS NOT NULL FROM customers WHERE store_id = $1 AND id = $2",
-		order.StoreID, order.Customer.ID).Scan(&erased)
+// isErased reports whether personal data of a locked order from a time is erased: the order's customer is, or a former
+// one who was replaced at that time or later. Such data must not be written, and a repeated request may still have it.
+func isErased(ctx context.Context, tx bun.Tx, order app.Order, at app.Time) (erased bool, err error) {
+	err = tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (
+			SELECT FROM customers WHERE store_id = $1 AND id = $2 AND erased_at IS NOT NULL
+			UNION ALL SELECT FROM order_history h JOIN customers c ON c.store_id = $1 AND c.id = h.former_customer
+			WHERE h.store_id = $1 AND h.order_id = $3 AND h.at >= $4 AND c.erased_at IS NOT NULL)`,
+		order.StoreID, order.Customer.ID, order.ID, at.Time).Scan(&erased)
 	return erased, err
 }
 

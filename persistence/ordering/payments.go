@@ -2,6 +2,7 @@ package ordering
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"time"
 
@@ -92,7 +93,7 @@ func (db *DB) RecordPayment(
 		if err != nil {
 			return app.Payment{}, err
 		}
-		erased, err := isErased(ctx, tx, order)
+		erased, err := isErased(ctx, tx, order, app.At(now))
 		if err != nil {
 			return app.Payment{}, err
 		}
@@ -120,7 +121,7 @@ func (db *DB) RecordPayment(
 		n, err := result.RowsAffected()
 		once.Found(n == 0)
 		if err != nil || n == 0 {
-			return recordedPayment(ctx, tx, store, id, in)
+			return recordedPayment(ctx, tx, order, in)
 		}
 		payment := row.payment(nil)
 		payment.OrderNumber, payment.Order.Number = order.Number, order.Number
@@ -140,18 +141,23 @@ func (db *DB) RecordPayment(
 }
 
 // recordedPayment returns the payment that is already recorded for a transaction. It returns CONFLICT
-// if that payment belongs to another order or differs from in.
-func recordedPayment(
-	ctx context.Context, tx bun.Tx, store app.StoreID, order app.OrderID, in app.NewPayment,
-) (app.Payment, error) {
+// if that payment belongs to another order or differs from in, except in an erased card.
+func recordedPayment(ctx context.Context, tx bun.Tx, order app.Order, in app.NewPayment) (app.Payment, error) {
 	var rows []paymentRow
-	q := selectPayments(tx, &rows).Where("p.store_id = ? AND p.provider = ? AND p.transaction_id = ?", store,
+	q := selectPayments(tx, &rows).Where("p.store_id = ? AND p.provider = ? AND p.transaction_id = ?", order.StoreID,
 		in.Provider, in.TransactionID)
-	found, err := scanPayments(ctx, tx, store, q, &rows)
+	found, err := scanPayments(ctx, tx, order.StoreID, q, &rows)
 	if err != nil {
 		return app.Payment{}, err
 	}
-	if rows[0].OrderID != order || found[0].Recorded() != in {
+	erased, err := isErased(ctx, tx, order, found[0].CreatedAt)
+	if err != nil {
+		return app.Payment{}, err
+	}
+	if erased {
+		in.CardLast4 = ""
+	}
+	if rows[0].OrderID != order.ID || found[0].Recorded() != in {
 		return app.Payment{}, app.Errorf(app.CodeConflict,
 			"this transaction of %s is already recorded with other values", in.Provider)
 	}
@@ -200,25 +206,28 @@ func (db *DB) RefundPayment(
 		if err != nil {
 			return app.Refund{}, err
 		}
-		erased, err := isErased(ctx, tx, order)
+		at := app.At(now)
+		repeated := slices.IndexFunc(payment.Refunds, func(r app.Refund) bool {
+			return r.ProviderRefundID == in.ProviderRefundID
+		})
+		if repeated >= 0 {
+			at = payment.Refunds[repeated].CreatedAt
+		}
+		erased, err := isErased(ctx, tx, order, at)
 		if err != nil {
 			return app.Refund{}, err
 		}
 		if erased {
 			in.Reason = ""
 		}
-		for _, refund := range payment.Refunds {
-			if refund.ProviderRefundID != in.ProviderRefundID {
-				continue
-			}
-			once.Found(true)
-			if refund.Recorded() != in {
+		once.Found(repeated >= 0)
+		if repeated >= 0 {
+			if payment.Refunds[repeated].Recorded() != in {
 				return app.Refund{}, app.Errorf(app.CodeConflict,
 					"this refund of %s is already recorded with other values", payment.Provider)
 			}
-			return refund, nil
+			return payment.Refunds[repeated], nil
 		}
-		once.Found(false)
 		day, err := identity.BusinessDate(ctx, tx, store, now)
 		if err != nil {
 			return app.Refund{}, err
