@@ -38,7 +38,7 @@ func TestRacingAmendments(t *testing.T) {
 	}
 	for _, status := range []app.OrderStatus{"COMPLETED", "CANCELLED", "CONFIRMED"} {
 		placed, path = w.place(nil)
-		raceTo(quantity(placed, 9), func() *response {
+		got := raceTo(quantity(placed, 9), func() *response {
 			return w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody(status))
 		}, func() *response {
 			return w.do("POST", path+"/payments", w.tokens["OWNER"], object{
@@ -53,6 +53,13 @@ func TestRacingAmendments(t *testing.T) {
 		if shown.Status != status || shown.PaidMinor != 100 || amended != (shown.Version == 4) {
 			t.Errorf("got %s, paid %d, version %d, amended %t; want %s, 100 and version 4 if amended", shown.Status,
 				shown.PaidMinor, shown.Version, amended, status)
+		}
+		want := map[int]int{200: 1, 201: 1, 409: 1} // the status, the payment, the refused change
+		if amended {
+			want = map[int]int{200: 2, 201: 1}
+		}
+		if !maps.Equal(got, want) {
+			t.Errorf("a change, status %s and a payment: got statuses %v, want %v", status, got, want)
 		}
 	}
 	// The last portion: two changes and a new order.
