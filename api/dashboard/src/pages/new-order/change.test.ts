@@ -71,6 +71,16 @@ test("the request has the members that change, and of a known item only those", 
   expect(changeRequest({ base, draft: guest }, place)).toEqual({ customer: { name: "Grace" } });
 });
 
+test("a guest whose name is cleared is removed, also one who is no customer", () => {
+  const removed = (customer: Order["customer"]) => {
+    const { base, draft } = editOf(order({ customer }));
+    return changeRequest({ base, draft: { ...draft, keepsGuest: false, name: " ", email: "", phone: "" } }, place);
+  };
+  expect(removed({ id: "cus_1", name: "Ada", email: "", phone: "" })).toEqual({ customer: null });
+  expect(removed({ id: null, name: "Ada", email: "", phone: "" })).toEqual({ customer: null });
+  expect(removed({ id: null, name: "", email: "", phone: "" })).toBeNull();
+});
+
 test("the request has the changed parts of the address, of which others are cleared", () => {
   const deliveryAddress = { line1: "1 Road", line2: "Door 3", city: "Bonn", country: "DE", region: "NW" };
   const { base, draft } = editOf(order({ fulfillmentType: "DELIVERY", deliveryAddress }));

@@ -97,7 +97,7 @@ export function changeRequest({ base, draft }: Edit, place: Place): Change | nul
   if (!draft.keepsGuest) {
     const guest = guestOf(draft, place.country);
     if (Object.keys(guest).length > 0) Object.assign(change, guest);
-    else if (base.customer.id) change.customer = null;
+    else if (base.customer.id || base.customer.name) change.customer = null;
   }
   return Object.keys(change).length > 0 ? change : null;
 }
