@@ -11,7 +11,8 @@ let dish;
 before(async () => {
   browser = await launch();
   [manager, admin] = [await client(userOf("MANAGER")), await client(userOf("ADMIN"))];
-  const product = { name: `Poke ${process.pid}`, category: "Channel", priceMinor: 900, currency: "EUR" };
+  const name = `Poke with everything that the kitchen has left today ${process.pid}`; // wider than a phone
+  const product = { name, category: "Channel", priceMinor: 900, currency: "EUR" };
   dish = await manager("POST", "/products", product);
 });
 after(async () => {

@@ -59,7 +59,7 @@ export function PickProducts({ draft, currency, onPick }: Props) {
       {products.data && products.rows.length === 0 && (
         <p className="p-4 text-center text-sm text-muted-foreground">No available products found.</p>
       )}
-      <ul className="grid gap-2 sm:grid-cols-2">
+      <ul className="grid grid-cols-1 gap-2 sm:grid-cols-2">
         {shown.map((product) => (
           <li key={product.id} className="flex items-center gap-1">
             <Entry
