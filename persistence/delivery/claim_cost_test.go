@@ -181,6 +181,7 @@ func blocksReadBeside(t *testing.T, deliveries int, steps ...func(db *persistenc
 	must(t, err)
 	defer owner.Close(t.Context())
 	vacuum(t, owner)
+	endOthers(t, owner)
 	db, err := persistence.Open(persistence.Config{
 		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),
 	})

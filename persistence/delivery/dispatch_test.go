@@ -279,6 +279,7 @@ func TestDispatchReadsDeletedEntriesOnce(t *testing.T) {
 	emit(t, database, app.EventOrderCreated, 10_000, r.Stores[0])
 	dispatchAll(t, database)
 	emit(t, database, app.EventOrderCreated, 1, r.Stores[0])
+	endOthers(t, owner)
 	// With one connection per role, the counters contain all reads of the dispatch.
 	db, err := persistence.Open(persistence.Config{
 		URL: database.URL, SystemURL: database.SystemURL, MaxConns: 1, Sealer: persistencetest.Keyring().Sealer(),

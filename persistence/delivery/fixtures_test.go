@@ -133,6 +133,15 @@ func perSubscription(claims []app.Claim) map[app.SubscriptionID]int {
 	return counts
 }
 
+// endOthers ends the other connections to a database. Without it, PostgreSQL publishes what they have read up to ten
+// seconds later, in the middle of a measurement. Their pools cannot be used afterwards.
+func endOthers(t *testing.T, owner *pgx.Conn) {
+	t.Helper()
+	_, err := owner.Exec(t.Context(), `SELECT pg_terminate_backend(pid, 60000) FROM pg_stat_activity
+		WHERE datname = current_database() AND backend_type = 'client backend' AND pid <> pg_backend_pid()`)
+	must(t, err)
+}
+
 // seed runs a statement as the owner of the database.
 func seed(t *testing.T, db *persistencetest.Database, statement string, args ...any) {
 	t.Helper()

@@ -89,8 +89,8 @@ func TestDeliveriesOfAResourceTakeTurns(t *testing.T) {
 	}
 }
 
-// Deliveries that are held back neither use the plan of their website nor wait for it, whatever it changes to. The next
-// one in turn waits for a start like any other.
+// A change of plan does not concern deliveries that are held back: they use no starts and wait for none. The next one
+// in turn waits for a start as any other delivery does.
 func TestPlanChangesWhileHeldBack(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
