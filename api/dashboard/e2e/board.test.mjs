@@ -287,9 +287,13 @@ describe("an order on its way to the till", () => {
         const deliveries = await api("GET", `/orders/${order.id}/deliveries`);
         return deliveries.some(({ status }) => status === "dead_letter");
       });
-      await card(page, order).scrollIntoViewIfNeeded(); // marks of cards that were not seen are not read
       const mark = card(page, order).locator("[data-deliveries=failed]");
-      await mark.waitFor();
+      // Marks of cards that were not seen are not read. Cards above get their heights while they come into view, and
+      // can move this one out of it again.
+      await until("the mark of the failed delivery", async () => {
+        await card(page, order).scrollIntoViewIfNeeded();
+        return mark.isVisible();
+      });
       assert.match(await mark.innerText(), /Did not reach .*Shop of the board/);
       await accessible(page, "the board with marks");
       await card(page, order)
