@@ -84,7 +84,7 @@ func TestAmendedTotals(t *testing.T) {
 	w.amend(placed, w.key("own", app.ScopeReadOrders), object{"discountMinor": 200}).refused(app.CodeInsufficientScope)
 }
 
-// A paid order that is lowered, refunded and raised again keeps what was paid.
+// Payments and refunds of an order stay as they are when its total is lowered and raised again.
 func TestAmendedPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

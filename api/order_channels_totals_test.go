@@ -19,8 +19,8 @@ func (r *randomOrders) upTo(n int64) int64 { return r.random.Int64N(n + 1) }
 
 func (r *randomOrders) one(n int64) bool { return r.random.Int64N(n) == 0 }
 
-// line returns a line of the menu, one with a price of its own, which can be lower than its options, or one without a
-// product.
+// line returns one of three kinds of lines: with the price of the menu, with another price, which can be lower than the
+// prices of its options, or without a product.
 func (r *randomOrders) line() object {
 	olives := r.dish.OptionGroups[0].Options[0]
 	switch line := chosen(r.dish, int(1+r.upTo(4)), olives.ID, int(1+r.upTo(1))); r.upTo(2) {
@@ -117,8 +117,8 @@ func (r *randomOrders) checkTotals(o app.Order, taxedFee bool) {
 	}
 }
 
-// The lines, options, discount, points, fee and taxes of each order add up, whoever sets its prices, and the tables of
-// analytics have the sums of the orders.
+// The parts of an order add up to its total, also if its caller sets the prices, and the tables of analytics have the
+// sums of all orders.
 func TestTotalsOfChannelOrders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -64,9 +64,9 @@ func (p Product) ChooseOptions(wanted []NewOrderOption, view StoreView, path str
 	return chosen, noneLeft(wanted, at, path)
 }
 
-// NameOptions is [Product.ChooseOptions] for a line with a price of its own: neither the bounds of groups nor the
-// availability and the price of options count. It returns OPTION_INVALID if the product does not have an option, or if
-// an option is selected twice.
+// NameOptions returns the options of a line whose price the caller sets. It checks less than [Product.ChooseOptions]:
+// bounds of groups, availability and prices of options do not count. It returns OPTION_INVALID if the product does not
+// have an option, or if an option is selected twice.
 func (p Product) NameOptions(wanted []NewOrderOption, view StoreView, path string) ([]OrderOption, error) {
 	at, err := placesOf(wanted, path)
 	if err != nil {
@@ -134,8 +134,8 @@ func OptionsPrice(chosen []OrderOption) int64 {
 }
 
 // OptionNets returns the net amounts of the options of a line: their prices in all units, less their shares of the
-// line's discount. The rest of the line has a share, too. If the prices exceed that of the line, which then has a price
-// of its own, the options share the line in proportion to their prices.
+// line's discount. The rest of the line has a share, too. The caller can set a price of the line that is
+// lower than those of its options; then the options share it in proportion to their prices.
 func OptionNets(chosen []OrderOption, quantity int64, line LineTotal) []int64 {
 	nets := make([]int64, len(chosen), len(chosen)+1)
 	for i, o := range chosen {

@@ -110,8 +110,8 @@ func (db *DB) EraseCustomer(
 	})
 }
 
-// isErased reports whether personal data of a locked order from a time is erased: the order's customer is, or a former
-// one who was replaced at that time or later. Such data must not be written, and a repeated request may still have it.
+// isErased reports whether the personal data that a locked order had at a time is erased: that of its customer, or that
+// of a former one who was replaced since. Such data must not be written again; a repeated request can still contain it.
 func isErased(ctx context.Context, tx bun.Tx, order app.Order, at app.Time) (erased bool, err error) {
 	err = tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (
 			SELECT FROM customers WHERE store_id = $1 AND id = $2 AND erased_at IS NOT NULL

@@ -71,7 +71,7 @@ test("the request has the members that change, and of a known item only those", 
   expect(changeRequest({ base, draft: guest }, place)).toEqual({ customer: { name: "Grace" } });
 });
 
-test("a guest whose name is cleared is removed, also one who is no customer", () => {
+test("clearing the name removes the guest, whether a customer or only a name", () => {
   const removed = (customer: Order["customer"]) => {
     const { base, draft } = editOf(order({ customer }));
     return changeRequest({ base, draft: { ...draft, keepsGuest: false, name: " ", email: "", phone: "" } }, place);
