@@ -201,20 +201,26 @@ func TestReplayFromTheTemporalUI(t *testing.T) {
 	r.order()
 	dead := r.delivery("dead letter", withStatus(comanda.DeliveryStatusDeadLetter))
 	id := workflowOf(dead)
-	eventually(t, "the workflow is a dead letter", func() error {
+	awaitState(t, id, string(app.DeliveryDeadLetter))
+	must(t, worldOf(t).temporal.SignalWorkflow(t.Context(), id, "", workflows.SignalReplay, nil))
+	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	replay(t, "delivery_replayed_by_operator", ended(t, id))
+}
+
+// awaitState waits until the workflow of a delivery is in a state and has completed the workflow task that entered it.
+func awaitState(t *testing.T, id, want string) {
+	t.Helper()
+	eventually(t, "the workflow is in the state "+want, func() error {
 		value, err := worldOf(t).temporal.QueryWorkflow(t.Context(), id, "", workflows.QueryState)
 		if err != nil {
 			return err
 		}
 		var state workflows.DeliveryState
-		if err := value.Get(&state); err != nil || state.State != "dead_letter" {
+		if err := value.Get(&state); err != nil || state.State != want {
 			return fmt.Errorf("%+v, %v", state, err)
 		}
 		return nil
 	})
-	must(t, worldOf(t).temporal.SignalWorkflow(t.Context(), id, "", workflows.SignalReplay, nil))
-	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-	replay(t, "delivery_replayed_by_operator", ended(t, id))
 }
 
 func statuses(attempts []comanda.Attempt) (all []comanda.AttemptStatus) {
@@ -238,7 +244,9 @@ func findWorkflow(t *testing.T, store app.StoreID, state string) error {
 	return nil
 }
 
-// TestWorkerKilledBetweenAttempts checks that another worker makes the next attempt of a delivery.
+// TestWorkerKilledBetweenAttempts checks that another worker makes the next attempt of a delivery. The database shows
+// the end of an attempt before its workflow task completes. The worker is killed afterwards, because the task would
+// otherwise time out after 10 s, and a retry waits for its result for 15 s.
 func TestWorkerKilledBetweenAttempts(t *testing.T) {
 	t.Parallel()
 	first := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h"})
@@ -246,6 +254,7 @@ func TestWorkerKilledBetweenAttempts(t *testing.T) {
 	r.subscribe(h)
 	r.order()
 	retrying := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+	awaitState(t, workflowOf(retrying), string(app.DeliveryRetrying))
 	first.Kill()
 	worker(t, nil)
 	_, err := r.RetryDelivery(t.Context(), retrying.ID)

@@ -2,7 +2,6 @@ package e2e
 
 import (
 	"flag"
-	"fmt"
 	"net/http"
 	"os"
 	"path/filepath"
@@ -121,17 +120,7 @@ func TestHistoryOfATurn(t *testing.T) {
 		EventID: app.EventID(waits.EventID), EventType: app.EventType(waits.EventType),
 		SubscriptionID: app.SubscriptionID(waits.WebhookID), Quick: true,
 	}))
-	eventually(t, "the workflow waits for its turn", func() error {
-		value, err := worldOf(t).temporal.QueryWorkflow(t.Context(), workflowOf(waits), "", workflows.QueryState)
-		if err != nil {
-			return err
-		}
-		var state workflows.DeliveryState
-		if err := value.Get(&state); err != nil || state.State != "queued" {
-			return fmt.Errorf("%+v, %v", state, err)
-		}
-		return nil
-	})
+	awaitState(t, workflowOf(waits), "queued")
 	close(release)
 	replay(t, "delivery_waited_for_its_turn", ended(t, workflowOf(waits)))
 }
