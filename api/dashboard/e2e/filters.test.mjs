@@ -23,7 +23,10 @@ after(() => browser.close());
 describe("the filter and the order of a webhook", () => {
   const owner = userOf("OWNER");
   const url = `${world.receiver}/204?filtered`;
-  const expression = '!type.startsWith("order.") || (data.fulfillmentType == "PICKUP" && data.totalMinor >= 5000)';
+  const ours = `"Größe" \\ && Söhne ${process.pid}`; // no other suite uses it
+  const expression =
+    '!type.startsWith("order.") || (data.fulfillmentType == "PICKUP" && ' +
+    `data.channel in [null, "\\"Größe\\" \\\\ && Söhne ${process.pid}"] && data.totalMinor >= 5000)`;
   const orders = [];
   let api;
 
@@ -33,13 +36,16 @@ describe("the filter and the order of a webhook", () => {
   before(async () => {
     api = await client(owner);
     const product = await api("POST", "/products", { name: "Paella", priceMinor: 2500, currency: "EUR" });
-    for (const [fulfillmentType, quantity] of [
+    for (const [fulfillmentType, quantity, channel] of [
       ["PICKUP", 2],
       ["PICKUP", 1],
       ["DINE_IN", 3],
+      ["PICKUP", 4, ours],
+      ["PICKUP", 5, `Other ${process.pid}`],
     ]) {
       const order = await api("POST", "/orders", {
         items: [{ productId: product.id, quantity }],
+        channel,
         fulfillmentType,
         customer: { name: "Ada Lovelace" },
       });
@@ -70,6 +76,15 @@ describe("the filter and the order of a webhook", () => {
       await dialog.getByLabel("Minimum total in EUR").fill("fifty");
       await dialog.getByText("Enter an amount, such as 50.00").waitFor();
       await dialog.getByLabel("Minimum total in EUR").fill("50");
+      // The channels of earlier orders are suggested; one in words is not sent before it is added.
+      await dialog.getByRole("checkbox", { name: "Own orders" }).check();
+      await dialog.getByRole("checkbox", { name: `Other ${process.pid}` }).waitFor();
+      const other = dialog.getByLabel("Another channel");
+      await other.fill(ours);
+      await dialog.getByRole("button", { name: "Create" }).click();
+      assert.equal(await other.evaluate((input) => input.validationMessage), "Add the channel, or clear the field");
+      await other.press("Enter");
+      assert.equal(await dialog.getByRole("checkbox", { name: ours, exact: true }).isChecked(), true);
       await dialog.getByText(expression, { exact: true }).waitFor();
 
       await preview.focus();
@@ -77,19 +92,24 @@ describe("the filter and the order of a webhook", () => {
       // Events whose bodies other tests erased follow: "The filter could not be evaluated for 1 of them."
       await dialog.getByText(/^\d+ of the newest \d+ events match(es)?\./).waitFor();
       const events = dialog.getByRole("list", { name: "Newest events" }).getByRole("listitem");
-      assert.match(await events.nth(0).innerText(), /^No match[^]*Dine in · Counter · €75.00/);
-      assert.match(await events.nth(1).innerText(), /^No match[^]*Pickup · Counter · €25.00/);
-      assert.match(await events.nth(2).innerText(), /^Match[^]*Pickup · Counter · €50.00/);
+      assert.match(await events.nth(0).innerText(), /^No match[^]*Pickup · Counter · Other \d+ · €125.00/);
+      assert.match(await events.nth(1).innerText(), /^Match[^]*Pickup · Counter · "Größe" \\ && Söhne \d+ · €100.00/);
+      assert.match(await events.nth(2).innerText(), /^No match[^]*Dine in · Counter · €75.00/);
+      assert.match(await events.nth(3).innerText(), /^No match[^]*Pickup · Counter · €25.00/);
+      assert.match(await events.nth(4).innerText(), /^Match[^]*Pickup · Counter · €50.00/);
       await preview.scrollIntoViewIfNeeded();
       await accessibleInThemes(page, "webhook-filter");
       await page.setViewportSize({ width: 360, height: 740 });
       await narrow(page, "dialog Create webhook with a preview");
       await preview.scrollIntoViewIfNeeded();
       await shoot(page, "webhook-filter-phone");
+      await page.setViewportSize({ width: 390, height: 844 });
+      await other.scrollIntoViewIfNeeded();
+      await shoot(page, "webhook-filter-channels-phone");
       await page.setViewportSize({ width: 1280, height: 900 });
 
       const opened = context.waitForEvent("page");
-      await events.nth(2).getByRole("link").click();
+      await events.nth(4).getByRole("link").click();
       const event = await opened;
       await heading(event, "order.created").waitFor();
       await event.getByRole("heading", { name: "Body" }).waitFor();
@@ -122,6 +142,8 @@ describe("the filter and the order of a webhook", () => {
       await page.goto(`/dashboard/webhooks/${id}`);
       await edit();
       assert.equal(await dialog.getByRole("checkbox", { name: "Pickup" }).isChecked(), true);
+      assert.equal(await dialog.getByRole("checkbox", { name: ours, exact: true }).isChecked(), true);
+      assert.equal(await dialog.getByRole("checkbox", { name: `Other ${process.pid}` }).isChecked(), false);
       assert.equal(await dialog.getByLabel("Minimum total in EUR").inputValue(), "50.00");
       await dialog.getByRole("radio", { name: "Expression" }).click();
       assert.equal(await field.inputValue(), expression);

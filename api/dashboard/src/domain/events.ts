@@ -12,7 +12,7 @@ export type FilteredEvent = { event: StoreEvent; matches: boolean; error?: strin
 export function orderOf({ type, body }: StoreEvent) {
   if (!type.startsWith("order.") || body === null) return undefined;
   const { data } = body as Record<string, unknown>;
-  return data as Pick<Order, "fulfillmentType" | "source" | "totalMinor" | "currency">;
+  return data as Pick<Order, "fulfillmentType" | "source" | "channel" | "totalMinor" | "currency">;
 }
 
 /** Returns the kind and the id of a resource such as order/ord_1. */

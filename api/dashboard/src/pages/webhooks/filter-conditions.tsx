@@ -6,6 +6,8 @@ import { fulfillments, sources } from "@/domain/orders";
 import { useSession } from "@/session/session";
 import { Checkbox, TextField } from "@/ui/field";
 
+import { Channels } from "./filter-channels";
+
 type Props = { conditions: Conditions; onChange: (conditions: Conditions) => void };
 
 /** The conditions of a filter. */
@@ -24,6 +26,7 @@ export function ConditionFields({ conditions, onChange }: Props) {
         chosen={conditions.sources}
         onChange={(next) => onChange({ ...conditions, sources: next })}
       />
+      <Channels chosen={conditions.channels} onChange={(channels) => onChange({ ...conditions, channels })} />
       <MinTotal
         minor={conditions.minTotalMinor}
         onChange={(minTotalMinor) => onChange({ ...conditions, minTotalMinor })}

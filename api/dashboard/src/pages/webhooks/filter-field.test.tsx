@@ -14,7 +14,11 @@ vi.mock("@tanstack/react-router", () => ({
   Link: ({ params, children }: { params: { id: string }; children: ReactNode }) => <a href={params.id}>{children}</a>,
 }));
 vi.mock("@/session/session", () => ({
-  useSession: () => ({ defaultView: { currency: "EUR" }, store: { storeViews: [{ currency: "EUR" }] } }),
+  useSession: () => ({
+    defaultView: { currency: "EUR" },
+    store: { storeViews: [{ currency: "EUR" }] },
+    timezone: "UTC",
+  }),
 }));
 vi.mock("@/session/account", () => ({ useAccount: () => ({ locale: "en", timezone: "UTC" }) }));
 
@@ -26,13 +30,16 @@ afterEach(() => {
 /** The filters and the event types of all requests, in order. */
 let requests: unknown[];
 let events: object[];
+let sales: object[];
 let results: object[] | ComandaError;
 
 beforeEach(() => {
   requests = [];
   events = [];
+  sales = [];
   results = [];
-  vi.spyOn(api, "GET").mockImplementation(((_: string, { params }: { params: { query: { type: string[] } } }) => {
+  vi.spyOn(api, "GET").mockImplementation(((path: string, { params }: { params: { query: { type: string[] } } }) => {
+    if (path === "/analytics/channels") return Promise.resolve({ data: sales });
     requests.push(params.query.type);
     return Promise.resolve({ data: events });
   }) as never);
@@ -84,6 +91,36 @@ test("conditions build an expression, and are read from it", async () => {
   expect(filter).toBe("");
 });
 
+test("channels are those of recent orders, and others in words", async () => {
+  sales = [
+    { channel: null, orders: 9 },
+    { channel: "Wolt", fulfillmentType: "PICKUP", orders: 2 },
+    { channel: "Uber Eats", fulfillmentType: "DELIVERY", orders: 3 },
+    { channel: "Wolt", fulfillmentType: "DELIVERY", orders: 2 },
+  ];
+  show('data.channel in ["Kiosk", "Uber Eats"]');
+  await screen.findByLabelText("Wolt");
+  const group = within(screen.getByRole("group", { name: "Channel" }));
+  const labels = () => group.getAllByRole("checkbox").map((box) => (box as HTMLInputElement).labels![0]!.textContent);
+  expect(labels()).toEqual(["Own orders", "Kiosk", "Uber Eats", "Wolt"]);
+  await userEvent.click(screen.getByLabelText("Own orders"));
+  await userEvent.click(screen.getByLabelText("Kiosk"));
+  expect(filter).toBe('!type.startsWith("order.") || data.channel in [null, "Uber Eats"]');
+  const other = screen.getByLabelText("Another channel") as HTMLInputElement;
+  await userEvent.type(other, ' The "Größe" \\ ');
+  expect(other.validity.valid).toBe(false);
+  await userEvent.keyboard("{Enter}");
+  expect([other.value, other.validity.valid]).toEqual(["", true]);
+  expect(filter).toBe('!type.startsWith("order.") || data.channel in [null, "Uber Eats", "The \\"Größe\\" \\\\"]');
+  await userEvent.type(other, "Wolt");
+  await userEvent.click(button("Add channel"));
+  expect(labels()).toEqual(["Own orders", "Kiosk", "Uber Eats", 'The "Größe" \\', "Wolt"]);
+  for (const label of ["Own orders", "Uber Eats", 'The "Größe" \\', "Wolt"]) {
+    await userEvent.click(screen.getByLabelText(label));
+  }
+  expect(filter).toBe("");
+});
+
 test("an expression that the conditions cannot show is discarded on request only", async () => {
   const expert = 'type == "order.created" || data.totalMinor > 1';
   show(expert);
@@ -94,7 +131,7 @@ test("an expression that the conditions cannot show is discarded on request only
   expect(filter).toBe(expert);
   await userEvent.click(button("Discard expression"));
   expect(filter).toBe("");
-  expect(screen.getAllByRole("checkbox")).toHaveLength(8);
+  expect(screen.getAllByRole("checkbox")).toHaveLength(9);
 });
 
 test("the preview shows the matching events of the selected types, on request only", async () => {

@@ -100,7 +100,7 @@ function OrderSummary({ event }: Pick<FilteredEvent, "event">) {
   return (
     <>
       {" "}
-      · {fulfillments[order.fulfillmentType]} · {sources[order.source]} ·{" "}
+      · {fulfillments[order.fulfillmentType]} · {sources[order.source]} · {order.channel && `${order.channel} · `}
       <Money minor={order.totalMinor} currency={order.currency} />
     </>
   );
