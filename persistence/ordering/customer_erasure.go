@@ -13,10 +13,18 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// ordersOfCustomer are the orders of customer $2 of store $1, also those that were given to another customer at a time.
-const ordersOfCustomer = `(SELECT id AS order_id, 'infinity'::timestamptz AS until FROM orders
-		WHERE store_id = $1 AND customer_id = $2
-	UNION ALL SELECT order_id, at FROM order_history WHERE store_id = $1 AND former_customer = $2)`
+// heldOrders are the periods in which customer $2 of store $1 had orders. A period begins after the change in which the
+// customer before was replaced, and ends with the change that replaced this one. The time before the first customer is
+// part of the period of that one.
+const heldOrders = `(SELECT p.order_id, coalesce(b.version, 0) AS first, coalesce(b.at, '-infinity') AS since,
+		coalesce(b.event_id, '') AS first_event, p.last, p.until, p.last_event
+	FROM (SELECT id AS order_id, 'infinity'::float8 AS last, 'infinity'::timestamptz AS until, NULL AS last_event
+			FROM orders WHERE store_id = $1 AND customer_id = $2
+		UNION ALL SELECT order_id, version, at, event_id FROM order_history
+			WHERE store_id = $1 AND former_customer = $2) p
+		LEFT JOIN LATERAL (SELECT version, at, event_id FROM order_history h
+			WHERE h.store_id = $1 AND h.order_id = p.order_id AND h.version < p.last AND h.former_customer IS NOT NULL
+			ORDER BY h.version DESC LIMIT 1) b ON true)`
 
 // erasures replace or delete the personal data of customer $2 of store $1 (docs/behaviour.md#erasure). Amounts, counts
 // and the ids of payment providers stay, because accounting needs them. $3 is the time.
@@ -36,19 +44,23 @@ var erasures = []string{
 	// Keys are kept for a day.
 	`DELETE FROM idempotency_keys WHERE store_id = $1 AND $3::timestamptz IS NOT NULL AND subject IN (
 		SELECT $2::text
-		UNION ALL SELECT order_id FROM ` + ordersOfCustomer + ` o
+		UNION ALL SELECT order_id FROM ` + heldOrders + ` o
 		UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2
-		UNION ALL SELECT r.payment_id FROM refunds r JOIN ` + ordersOfCustomer + ` o USING (order_id)
+		UNION ALL SELECT r.payment_id FROM refunds r JOIN ` + heldOrders + ` o USING (order_id)
 			WHERE r.store_id = $1)`,
-	`UPDATE refunds r SET reason = '' FROM ` + ordersOfCustomer + ` o
-		WHERE r.store_id = $1 AND r.order_id = o.order_id AND r.created_at <= o.until AND $3::timestamptz IS NOT NULL`,
-	`UPDATE payments p SET card_last4 = '' FROM ` + ordersOfCustomer + ` o
-		WHERE p.store_id = $1 AND p.order_id = o.order_id AND p.created_at <= o.until AND $3::timestamptz IS NOT NULL`,
-	`UPDATE order_history h SET reason = '', item_changes = CASE WHEN h.item_changes IS NOT NULL THEN (
-			SELECT coalesce(jsonb_agg(c #- '{before,note}' #- '{after,note}' ORDER BY n), '[]')
-			FROM jsonb_array_elements(h.item_changes) WITH ORDINALITY AS x (c, n)) END
-		FROM ` + ordersOfCustomer + ` o
-		WHERE h.store_id = $1 AND h.order_id = o.order_id AND h.at <= o.until AND $3::timestamptz IS NOT NULL`,
+	`UPDATE refunds r SET reason = '' FROM ` + heldOrders + ` o
+		WHERE r.store_id = $1 AND r.order_id = o.order_id AND r.created_at > o.since AND r.created_at <= o.until
+			AND $3::timestamptz IS NOT NULL`,
+	`UPDATE payments p SET card_last4 = '' FROM ` + heldOrders + ` o
+		WHERE p.store_id = $1 AND p.order_id = o.order_id AND p.created_at > o.since AND p.created_at <= o.until
+			AND $3::timestamptz IS NOT NULL`,
+	`UPDATE order_history h SET reason = '' FROM ` + heldOrders + ` o
+		WHERE h.store_id = $1 AND h.order_id = o.order_id AND h.version BETWEEN o.first AND o.last AND h.reason <> ''
+			AND $3::timestamptz IS NOT NULL`,
+	// Of the change that begins a period, only the later notes are the customer's; of the one that ends it, only the
+	// earlier ones.
+	erasedNotes("{before,note}", "h.version > o.first AND h.version <= o.last"),
+	erasedNotes("{after,note}", "h.version >= o.first AND h.version < o.last"),
 	`UPDATE order_items i SET note = '' FROM orders o
 		WHERE i.store_id = $1 AND o.store_id = $1 AND o.id = i.order_id AND o.customer_id = $2
 			AND $3::timestamptz IS NOT NULL`,
@@ -64,12 +76,22 @@ var erasures = []string{
 		WHERE store_id = $1 AND id = $2`,
 	// Last, because the events of transactions that changed the rows above are then committed.
 	`UPDATE outbox SET erasing = $2 WHERE store_id = $1 AND body IS NOT NULL AND $3::timestamptz IS NOT NULL
-		AND subject IN (SELECT $2 UNION ALL SELECT id FROM orders WHERE store_id = $1 AND customer_id = $2
-			UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2)`,
-	// The events of orders that were given to another customer, from the time before that.
-	`UPDATE outbox e SET erasing = $2 FROM order_history h
-		WHERE h.store_id = $1 AND h.former_customer = $2 AND e.store_id = $1 AND e.subject = h.order_id
-			AND e.id < h.event_id AND e.body IS NOT NULL AND $3::timestamptz IS NOT NULL`,
+		AND subject IN (SELECT $2 UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2)`,
+	// The event of the change that ends a period can show the notes of before.
+	`UPDATE outbox e SET erasing = $2 FROM ` + heldOrders + ` o
+		WHERE e.store_id = $1 AND e.subject = o.order_id AND e.id >= o.first_event
+			AND (o.last_event IS NULL OR e.id < o.last_event OR e.id = o.last_event
+				AND jsonb_path_exists(e.body::jsonb, '$.data.itemChanges[*].before.note'))
+			AND e.body IS NOT NULL AND e.erasing IS NULL AND $3::timestamptz IS NOT NULL`,
+}
+
+// erasedNotes is the erasure of a note in the changes of items of a period.
+func erasedNotes(path, inPeriod string) string {
+	return `UPDATE order_history h SET item_changes = (SELECT coalesce(jsonb_agg(c #- '` + path + `' ORDER BY n), '[]')
+			FROM jsonb_array_elements(h.item_changes) WITH ORDINALITY AS x (c, n))
+		FROM ` + heldOrders + ` o
+		WHERE h.store_id = $1 AND h.order_id = o.order_id AND h.item_changes IS NOT NULL AND ` + inPeriod + `
+			AND $3::timestamptz IS NOT NULL`
 }
 
 // EraseCustomer replaces the personal data of a customer in all tables, and enqueues the job that erases the bodies of
@@ -110,13 +132,14 @@ func (db *DB) EraseCustomer(
 	})
 }
 
-// isErased reports whether the personal data that a locked order had at a time is erased: that of its customer, or that
-// of a former one who was replaced since. Such data must not be written again; a repeated request can still contain it.
+// isErased reports whether the personal data of a locked order from a time are erased: those of its customer at that
+// time. Such data must not be written again; a repeated request can still contain them.
 func isErased(ctx context.Context, tx bun.Tx, order app.Order, at app.Time) (erased bool, err error) {
-	err = tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (
-			SELECT FROM customers WHERE store_id = $1 AND id = $2 AND erased_at IS NOT NULL
-			UNION ALL SELECT FROM order_history h JOIN customers c ON c.store_id = $1 AND c.id = h.former_customer
-			WHERE h.store_id = $1 AND h.order_id = $3 AND h.at >= $4 AND c.erased_at IS NOT NULL)`,
+	err = tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM customers
+			WHERE store_id = $1 AND erased_at IS NOT NULL AND id = coalesce((
+				SELECT former_customer FROM order_history
+				WHERE store_id = $1 AND order_id = $3 AND at >= $4 AND former_customer IS NOT NULL
+				ORDER BY version LIMIT 1), $2))`,
 		order.StoreID, order.Customer.ID, order.ID, at.Time).Scan(&erased)
 	return erased, err
 }

@@ -1,0 +1,138 @@
+package api
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// chainOrder is an order that several customers had one after the other.
+type chainOrder struct {
+	*world
+	order orderOut
+	ids   map[string]app.CustomerID // by the customer's letter
+	data  map[string][]string       // texts by the letter of the customer who had the order; "-" is nobody
+	cards map[string][]string       // digits of cards, likewise
+}
+
+// period gives the order to a customer, and writes a note, a payment and a refund in this time.
+func (c *chainOrder) period(n int, letter string) {
+	c.Helper()
+	staff := c.tokens["STAFF"]
+	note, reason, card := fmt.Sprintf("note-%s-%d", letter, n), fmt.Sprintf("reason-%s-%d", letter, n),
+		fmt.Sprintf("%d%d%d%d", n, n, n, n)
+	var customer any
+	if letter != "-" {
+		customer = object{"name": "Guest " + letter, "email": strings.ToLower(letter) + "@example.com"}
+	}
+	c.now = c.now.Add(time.Second)
+	if n == 1 {
+		c.order, _ = c.place(object{"customer": customer, "items": []any{
+			object{"productId": c.stores["own"].product.ID, "quantity": 2, "note": note},
+		}})
+	} else {
+		c.amend(c.order, staff, object{
+			"customer": customer, "items": []any{object{"id": c.order.Items[0].ID, "note": note}},
+		}).ok(200, &c.order)
+	}
+	if id := c.order.Customer.ID; id != nil {
+		c.ids[letter] = *id
+	}
+	c.now = c.now.Add(time.Second)
+	var payment app.Payment
+	c.do("POST", "/orders/"+string(c.order.ID)+"/payments", staff, altered(paymentBody(), object{
+		"transactionId": fmt.Sprint("t", n), "cardLast4": card,
+	})).ok(201, &payment)
+	c.do("POST", "/payments/"+string(payment.ID)+"/refunds", c.tokens["OWNER"],
+		altered(refundBody(1), object{"reason": reason})).ok(201, nil)
+	c.do("GET", "/orders/"+string(c.order.ID), staff, nil).ok(200, &c.order)
+	c.data[letter] = append(c.data[letter], note, reason)
+	c.cards[letter] = append(c.cards[letter], card)
+}
+
+// kept returns how many of the texts and cards are in the tables of orders.
+func (c *chainOrder) kept(letter string) (n int) {
+	c.Helper()
+	for _, text := range c.data[letter] {
+		for _, table := range []string{"order_history", "order_items", "refunds", "idempotency_keys"} {
+			if c.text("SELECT count(*) > 0 FROM "+table+" t WHERE to_jsonb(t)::text LIKE $1", "%"+text+"%") == "true" {
+				n++
+				break
+			}
+		}
+	}
+	for _, card := range c.cards[letter] {
+		if c.text("SELECT count(*) > 0 FROM payments WHERE card_last4 = $1", card) == "true" {
+			n++
+		}
+	}
+	return n
+}
+
+// The erasure of a customer reaches the time in which the customer had the order, in each of its periods, and the events
+// of the changes that began and ended them. It reaches nothing of the others. A time before the first customer is the
+// first one's.
+func TestEraseInChain(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct{ chain, erased string }{
+		{"AB", "AB"}, {"AB", "BA"}, {"ABA", "AB"}, {"ABA", "BA"}, {"AB-", "AB"}, {"AB-", "BA"}, {"-A", "A"},
+		{"A-A", "A"}, {"A-B", "AB"}, {"A-B", "BA"}, {"ABAB", "AB"}, {"ABAB", "BA"},
+	} {
+		t.Run(test.chain+" "+test.erased, func(t *testing.T) {
+			t.Parallel()
+			c := &chainOrder{
+				world: newWorld(t), ids: map[string]app.CustomerID{}, data: map[string][]string{},
+				cards: map[string][]string{},
+			}
+			for i, letter := range strings.Split(test.chain, "") {
+				c.period(i+1, letter)
+			}
+			c.do("PATCH", "/orders/"+string(c.order.ID)+"/status", c.tokens["STAFF"],
+				object{"status": "COMPLETED"}).ok(200, nil)
+			c.erase(test.chain, test.erased)
+		})
+	}
+}
+
+// erase erases the customers one after the other, and compares the remaining data each time.
+func (c *chainOrder) erase(chain, letters string) {
+	c.Helper()
+	all := map[string]int{}
+	for letter := range c.data {
+		all[letter] = len(c.data[letter]) + len(c.cards[letter])
+		if got := c.kept(letter); got != all[letter] {
+			c.Fatalf("before the erasures: got %d data of %s, want %d", got, letter, all[letter])
+		}
+	}
+	// Nobody's time belongs to the customer after it.
+	if at := strings.Index(chain, "-"); at >= 0 && at < len(chain)-1 {
+		next := chain[at+1 : at+2]
+		c.data[next], c.cards[next] = append(c.data[next], c.data["-"]...), append(c.cards[next], c.cards["-"]...)
+		all[next] += all["-"]
+		delete(all, "-")
+	}
+	for _, letter := range strings.Split(letters, "") {
+		c.do("DELETE", "/customers/"+string(c.ids[letter]), c.tokens["ADMIN"], nil).ok(204, nil)
+		all[letter] = 0
+		for of, want := range all {
+			if got := c.kept(of); got != want {
+				c.Errorf("after the erasure of %s: got %d data of %s, want %d", letter, got, of, want)
+			}
+		}
+		for _, text := range append(c.data[letter], "Guest "+letter) {
+			if n := c.text("SELECT count(*) FROM outbox WHERE erasing IS NULL AND body LIKE $1",
+				"%"+text+"%"); n != "0" {
+				c.Errorf("after the erasure of %s: got %s events with %q, want none", letter, n, text)
+			}
+		}
+		if n := c.text(`SELECT count(*) FROM outbox WHERE erasing = $1 AND type LIKE 'order.%'
+			AND body NOT LIKE $2 AND body NOT LIKE $3 AND body NOT LIKE '%note--%'`, c.ids[letter],
+			"%Guest "+letter+"%", "%note-"+letter+"%"); n != "0" {
+			c.Errorf("after the erasure of %s: %s events of others are erased, want none", letter, n)
+		}
+	}
+	c.exec("DELETE FROM outbox") // erased bodies do not fit the schema
+}
