@@ -122,6 +122,10 @@ func (c *chainOrder) erase(chain, letters string) {
 				c.Errorf("after the erasure of %s: got %d data of %s, want %d", letter, got, of, want)
 			}
 		}
+		if n := c.text("SELECT count(*) FROM order_history h WHERE to_jsonb(h)::text LIKE $1",
+			"%Guest "+letter+"%"); n != "0" {
+			c.Errorf("after the erasure of %s: got %s changes with the name, want none", letter, n)
+		}
 		for _, text := range append(c.data[letter], "Guest "+letter) {
 			if n := c.text("SELECT count(*) FROM outbox WHERE erasing IS NULL AND body LIKE $1",
 				"%"+text+"%"); n != "0" {

@@ -39,7 +39,7 @@ func TestPrintedOrder(t *testing.T) {
 		t.Errorf("changes since version 1 (-want +got): %s", diff)
 	}
 	w.amend(placed, w.tokens["STAFF"], body(kept(first, object{"quantity": first.Quantity}))).ok(200, &placed)
-	if got := changes("1"); len(got.ItemChanges) != 0 || got.Version != 4 {
+	if got := changes("1"); len(got.ItemChanges)+len(got.ChangedFields) != 0 || got.Version != 4 {
 		t.Errorf("after changing back: got %+v, want no changes up to version 4", got)
 	}
 	now := app.OrderItemChanges{Since: 4, Version: 4, ChangedFields: []string{}, ItemChanges: []app.ItemChange{}}
@@ -61,9 +61,14 @@ func TestPrintedOrder(t *testing.T) {
 	if diff := cmp.Diff(now, changes("4")); diff != "" {
 		t.Errorf("changes of other members (-want +got): %s", diff)
 	}
+	w.amend(placed, w.tokens["STAFF"], object{"note": nil, "customer": object{"name": "Bob"}}).ok(200, &placed)
+	now.Version, now.ChangedFields = 8, []string{"customer", "requestedFor"}
+	if diff := cmp.Diff(now, changes("4")); diff != "" {
+		t.Errorf("after changing the note back (-want +got): %s", diff)
+	}
 	printed(3).ok(200, nil)
 	printed(2).ok(200, &placed)
-	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 7 {
-		t.Errorf("got printed version %v of %d, want 3 of 7", placed.PrintedVersion, placed.Version)
+	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 8 {
+		t.Errorf("got printed version %v of %d, want 3 of 8", placed.PrintedVersion, placed.Version)
 	}
 }

@@ -210,8 +210,8 @@ type OrderUpdated struct {
 	ItemChanges   []ItemChange `json:"itemChanges"`
 }
 
-// OrderItemChanges are the differences between an order and an earlier version of it: the net changes of its items, and
-// the members that were changed, also if they were changed back.
+// OrderItemChanges are the differences between an order and an earlier version of it. A member or an item that was
+// changed and changed back is not among them.
 type OrderItemChanges struct {
 	Since         int64        `json:"since"`
 	Version       int64        `json:"version"`       // of the order now

@@ -607,6 +607,7 @@ CREATE TABLE order_history (
     reason text NOT NULL,
     changed_fields jsonb,
     item_changes jsonb,
+    before jsonb,
     former_customer text,
     actor_realm text NOT NULL,
     actor_id text NOT NULL,

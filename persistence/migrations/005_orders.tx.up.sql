@@ -121,6 +121,7 @@ CREATE TABLE order_history (
     reason          text NOT NULL,   -- reason of a cancellation
     changed_fields  jsonb,           -- names of other members
     item_changes    jsonb,           -- with the items before and after
+    before          jsonb,           -- the other members before the change; null = erased
     former_customer text,            -- before a change of the customer
     actor_realm     text NOT NULL,   -- '' = the service itself
     actor_id        text NOT NULL,

@@ -59,8 +59,8 @@ var erasures = []string{
 			AND $3::timestamptz IS NOT NULL`,
 	// Of the change that begins a period, only the later notes are the customer's; of the one that ends it, only the
 	// earlier ones.
-	erasedNotes("{before,note}", "h.version > o.first AND h.version <= o.last"),
-	erasedNotes("{after,note}", "h.version >= o.first AND h.version < o.last"),
+	erasedChanges("before = NULL, "+withoutNotes("before"), "h.version > o.first AND h.version <= o.last"),
+	erasedChanges(withoutNotes("after"), "h.version >= o.first AND h.version < o.last"),
 	`UPDATE order_items i SET note = '' FROM orders o
 		WHERE i.store_id = $1 AND o.store_id = $1 AND o.id = i.order_id AND o.customer_id = $2
 			AND $3::timestamptz IS NOT NULL`,
@@ -85,13 +85,17 @@ var erasures = []string{
 			AND e.body IS NOT NULL AND e.erasing IS NULL AND $3::timestamptz IS NOT NULL`,
 }
 
-// erasedNotes is the erasure of a note in the changes of items of a period.
-func erasedNotes(path, inPeriod string) string {
-	return `UPDATE order_history h SET item_changes = (SELECT coalesce(jsonb_agg(c #- '` + path + `' ORDER BY n), '[]')
-			FROM jsonb_array_elements(h.item_changes) WITH ORDINALITY AS x (c, n))
-		FROM ` + heldOrders + ` o
+// erasedChanges is an erasure of the changes of a period.
+func erasedChanges(set, inPeriod string) string {
+	return `UPDATE order_history h SET ` + set + ` FROM ` + heldOrders + ` o
 		WHERE h.store_id = $1 AND h.order_id = o.order_id AND h.item_changes IS NOT NULL AND ` + inPeriod + `
 			AND $3::timestamptz IS NOT NULL`
+}
+
+// withoutNotes removes the notes of items before or after a change.
+func withoutNotes(side string) string {
+	return `item_changes = (SELECT coalesce(jsonb_agg(c #- '{` + side + `,note}' ORDER BY n), '[]')
+			FROM jsonb_array_elements(h.item_changes) WITH ORDINALITY AS x (c, n))`
 }
 
 // EraseCustomer replaces the personal data of a customer in all tables, and enqueues the job that erases the bodies of

@@ -3,7 +3,6 @@ package ordering
 import (
 	"context"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -49,32 +48,41 @@ func (db *DB) PrintedOrder(
 func (db *DB) OrderItemChanges(
 	ctx context.Context, store app.StoreID, id app.OrderID, since int64,
 ) (app.OrderItemChanges, error) {
-	found := app.OrderItemChanges{Since: since}
+	var found app.OrderItemChanges
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var orders []orderRow
+		q := selectOrders(tx, &orders).Where("o.store_id = ? AND o.id = ?", store, id)
+		if err := q.Scan(ctx); err != nil {
+			return err
+		}
+		if len(orders) == 0 {
+			return app.NotFound()
+		}
+		if err := checkReached("since", since, orders[0].Version); err != nil {
+			return err
+		}
 		var rows []struct {
-			Version       int64
 			ChangedFields pg.JSONList[string]         `bun:"type:jsonb"`
 			ItemChanges   pg.JSONList[app.ItemChange] `bun:"type:jsonb"`
+			Before        *app.Amendable              `bun:"type:jsonb"`
 		}
-		err := tx.NewRaw(`SELECT o.version, h.changed_fields, h.item_changes FROM orders o LEFT JOIN order_history h
-				ON h.store_id = o.store_id AND h.order_id = o.id AND h.version > ?2 AND h.item_changes IS NOT NULL
-			WHERE o.store_id = ?0 AND o.id = ?1 ORDER BY h.version`, store, id, since).Scan(ctx, &rows)
+		err := tx.NewRaw(`SELECT changed_fields, item_changes, before FROM order_history
+			WHERE store_id = ? AND order_id = ? AND version > ? AND version <= ? AND item_changes IS NOT NULL
+			ORDER BY version`, store, id, since, orders[0].Version).Scan(ctx, &rows)
 		if err != nil {
 			return err
 		}
-		if len(rows) == 0 {
-			return app.NotFound()
+		amendments := make([]app.OrderUpdated, len(rows))
+		for i, row := range rows {
+			amendments[i] = app.OrderUpdated{ChangedFields: row.ChangedFields, ItemChanges: row.ItemChanges}
 		}
-		var changes []app.ItemChange
-		found.ChangedFields = []string{}
-		for _, row := range rows {
-			changes = append(changes, row.ItemChanges...)
-			found.ChangedFields = append(found.ChangedFields, row.ChangedFields...)
+		var before *app.Amendable
+		if len(rows) > 0 {
+			before = rows[0].Before
 		}
-		slices.Sort(found.ChangedFields)
-		found.ChangedFields = slices.Compact(found.ChangedFields)
-		found.Version, found.ItemChanges = rows[0].Version, app.NetItemChanges(changes)
-		return checkReached("since", since, found.Version)
+		found = app.NetChanges(amendments, before, orders[0].order(nil))
+		found.Since = since
+		return nil
 	})
 	return found, err
 }

@@ -2424,7 +2424,8 @@ type OrderItem struct {
 
 // OrderItemChanges is the differences between an order in an earlier version and now.
 type OrderItemChanges struct {
-	// The members of the order that were changed since, even if they were changed back.
+	// The members of the order that differ, named as in the requests that changed them. One that was changed back does
+	// not differ.
 	ChangedFields []string `json:"changedFields"`
 	// The net changes of the items.
 	ItemChanges []ItemChange `json:"itemChanges"`

@@ -8516,7 +8516,7 @@ export interface components {
         /** @description The differences between an order in an earlier version and now. */
         OrderItemChanges: {
             /**
-             * @description The members of the order that were changed since, even if they were changed back.
+             * @description The members of the order that differ, named as in the requests that changed them. One that was changed back does not differ.
              * @example [
              *       "note"
              *     ]
