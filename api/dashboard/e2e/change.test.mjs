@@ -266,6 +266,47 @@ describe("a change of an order", () => {
     await complete(order);
   });
 
+  it("shows the driver another guest and another address, but no note that was changed back", async () => {
+    const address = { line1: "1 Road", city: "Berlin", country: "DE" };
+    const order = await manager("POST", "/orders", {
+      items: [{ productId: products.Soup.id, quantity: 1 }],
+      ...{ fulfillmentType: "DELIVERY", customer: { name: "Hedy" }, deliveryAddress: address, note: "Ring twice" },
+    });
+    await manager("POST", `/orders/${order.id}/printed`, { version: order.version });
+    const change = async (body) =>
+      manager("PATCH", `/orders/${order.id}`, body, { "If-Match": `"${(await current(order)).version}"` });
+    await change({ note: "Ring once" });
+    await as(browser, userOf("STAFF"), async (page) => {
+      await page.addInitScript(() => {
+        globalThis.printed = 0;
+        globalThis.print = () => globalThis.printed++;
+      });
+      await page.goto("/dashboard/orders");
+      const card = page.getByRole("article", { name: `Order ${order.orderId}` });
+      const changes = card.getByRole("region", { name: /since the slip was printed$/ }).getByRole("listitem");
+      await changes.filter({ hasText: "Note: Ring once" }).waitFor();
+      await change({
+        ...{ note: "Ring twice", customer: { name: "Ida", phone: "+4930123456" } },
+        deliveryAddress: { line1: "2 Lane", notes: "Backyard" },
+      });
+      await changes.filter({ hasText: "Guest: Ida, +4930123456" }).waitFor();
+      assert.deepEqual(await changes.allTextContents(), [
+        "Guest: Ida, +4930123456",
+        "Address: 2 Lane, Berlin, GermanyBackyard",
+      ]);
+      await accessibleInThemes(page, "order-card-delivery-changed");
+      await page.getByRole("button", { name: `Print the kitchen slip of order ${order.orderId}` }).click();
+      await page.waitForFunction(() => globalThis.printed === 1);
+      await page.emulateMedia({ media: "print" });
+      const slip = page.getByTestId("slip");
+      await slip.getByText("CHANGE", { exact: true }).waitFor();
+      await slip.getByRole("listitem").filter({ hasText: "Guest: Ida" }).waitFor();
+      await slip.getByRole("listitem").filter({ hasText: "Address: 2 Lane, Berlin" }).waitFor();
+      assert.equal(await slip.getByText("Note: ").count(), 0);
+    });
+    await complete(order);
+  });
+
   it("by staff explains that only managers may lower the total", async () => {
     const admin = await client(userOf("ADMIN"));
     await admin("PATCH", "/settings", { lowerTotals: "MANAGER" });

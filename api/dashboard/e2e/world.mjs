@@ -253,7 +253,8 @@ async function connect(user, storeId) {
     return result.data;
   };
   const { accessToken } = await send("POST", "/auth/login", { email: user.email, password: user.password, storeId });
-  return (method, path, body) => send(method, path, body, { Authorization: `Bearer ${accessToken}` });
+  return (method, path, body, headers) =>
+    send(method, path, body, { Authorization: `Bearer ${accessToken}`, ...headers });
 }
 
 let created = 0;

@@ -19,7 +19,7 @@ vi.mock("@/api/client", async (original) => ({
       return Promise.resolve({
         data: {
           version,
-          changedFields: ["customer", "items", "note"],
+          changedFields: ["customerId", "discountMinor", "items", "note"],
           itemChanges: [{ itemId: `changed in ${version}` }],
         },
       });
@@ -29,7 +29,10 @@ vi.mock("@/api/client", async (original) => ({
 
 test("a slip shows the changes up to the version that it shows and records", async () => {
   const slip = await readSlip(new QueryClient(), order(2));
-  expect(slip).toEqual({ order: order(3), changes: { items: [{ itemId: "changed in 3" }], fields: ["note"] } });
+  expect(slip).toEqual({
+    order: order(3),
+    changes: { items: [{ itemId: "changed in 3" }], fields: ["customer", "note"] },
+  });
 });
 
 test("an order that changes with each read has no slip", async () => {

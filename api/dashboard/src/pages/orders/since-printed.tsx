@@ -3,7 +3,10 @@ import { type QueryClient, useQuery } from "@tanstack/react-query";
 
 import { api, data } from "@/api/client";
 import { queries } from "@/api/queries";
+import { orderedBy } from "@/domain/customers";
 import type { ItemChange, Order } from "@/domain/orders";
+import { useSession } from "@/session/session";
+import { addressLines } from "@/ui/address";
 import { ClockTime, ShortTime } from "@/ui/format";
 
 import { ItemDetails, ItemName } from "./item";
@@ -16,8 +19,8 @@ type Changes = components["schemas"]["OrderItemChanges"];
 const printedBefore = ({ printedVersion, version }: Order) =>
   printedVersion !== null && printedVersion < version ? printedVersion : undefined;
 
-/** The members of an order, besides its items, that concern the kitchen. */
-const kitchenFields = ["tableLabel", "requestedFor", "note"] as const;
+/** The members of an order, besides its items, that concern the kitchen and the driver. */
+const kitchenFields = ["tableLabel", "requestedFor", "customer", "deliveryAddress", "note"] as const;
 
 /** What has changed for the kitchen. */
 export type KitchenChanges = { items: ItemChange[]; fields: (typeof kitchenFields)[number][] };
@@ -28,7 +31,9 @@ export const isChange = ({ items, fields }: KitchenChanges) => items.length > 0 
 
 const forKitchen = ({ itemChanges, changedFields }: Changes): KitchenChanges => ({
   items: itemChanges,
-  fields: kitchenFields.filter((name) => changedFields.includes(name)),
+  fields: kitchenFields.filter(
+    (name) => changedFields.includes(name) || (name === "customer" && changedFields.includes("customerId")),
+  ),
 });
 
 /** The query of the changes since a version. Ticks of items are no changes. */
@@ -108,6 +113,23 @@ export const ChangeList = ({ order, changes }: { order: Order; changes: KitchenC
 );
 
 function Field({ order, name }: { order: Order; name: KitchenChanges["fields"][number] }) {
+  const { locale } = useSession();
+  if (name === "customer")
+    return (
+      <>
+        <b>Guest: </b>
+        {orderedBy(order)}
+        {order.deliveryAddress && order.customer.phone && `, ${order.customer.phone}`}
+      </>
+    );
+  if (name === "deliveryAddress")
+    return (
+      <>
+        <b>Address: </b>
+        {order.deliveryAddress && addressLines(order.deliveryAddress, locale).join(", ")}
+        {order.deliveryAddress?.notes && <span className="block">{order.deliveryAddress.notes}</span>}
+      </>
+    );
   if (name === "tableLabel")
     return (
       <>
