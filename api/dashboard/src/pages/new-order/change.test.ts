@@ -33,6 +33,7 @@ const order = (change: Partial<Order> = {}) =>
     customer: { id: "cus_1", name: "Ada", email: "", phone: "" },
     items: [item("Pizza", 2, { options: [cheese] }), item("Beer", 1, { note: "cold" })],
     discountMinor: 0,
+    deliveryFeeMinor: 0,
     requestedFor: null,
     tableLabel: "4",
     ...change,
@@ -123,6 +124,25 @@ test("a change that the form does not show moves the edit to the newest version"
   expect(follow(mine, order({ version: 2, status: "COMPLETED" }), zone)).toBe(mine);
 });
 
+test("other prices and another delivery fee are changes by another user", () => {
+  const edit = editOf(order({ deliveryFeeMinor: 250 }));
+  const [pizza, beer] = order().items;
+  const theirs = order({ version: 2, items: [{ ...pizza!, unitPriceMinor: 90 }, beer!] });
+  expect(theirChanges(edit, theirs, zone).map(({ text }) => text)).toEqual([
+    "Price of Pizza: 1.00 → 0.90",
+    "Delivery fee: 2.50 → 0.00",
+  ]);
+  expect(follow(edit, theirs, zone)).toBe(edit);
+  const both = order({
+    version: 2,
+    deliveryFeeMinor: 250,
+    items: [pizza!, { ...beer!, quantity: 2, unitPriceMinor: 1 }],
+  });
+  expect(theirChanges(edit, both, zone)).toEqual([
+    { key: "Beer", text: "Changed: 1 × Beer (cold) → 2 × Beer (cold), price: 1.00 → 0.01" },
+  ]);
+});
+
 test("a rebase keeps the entries of both users, and those of this one where both have changed the same", () => {
   const { base, draft } = editOf(order());
   const [pizza, beer] = draft.lines;
@@ -164,4 +184,6 @@ test("an item that is not on the menu changes its quantity and keeps the price o
   expect(changeRequest(edit, place)).toEqual({ items: [{ id: "Bag", quantity: 2 }] });
   const texts = differences(before, edit.draft, new Map()).map(({ text }) => text);
   expect(texts).toEqual(["Changed: 1 × Bag → 2 × Bag"]);
+  const noted = { base, draft: withLine(before, { ...before.lines[0]!, note: "paper" }) };
+  expect(changeRequest(noted, place)).toEqual({ items: [{ id: "Bag", note: "paper" }] });
 });

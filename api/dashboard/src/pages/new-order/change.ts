@@ -199,8 +199,26 @@ export function rebase({ base, draft: mine }: Edit, current: Order, timezone: st
 const noProducts: ReadonlyMap<string, Product> = new Map();
 
 /** Returns what another user has changed since an edit began. Such a change waits for the user's decision. */
-export const theirChanges = ({ base }: Edit, current: Order, timezone: string) =>
-  current.version > base.version ? differences(draftOf(base, timezone), draftOf(current, timezone), noProducts) : [];
+export function theirChanges({ base }: Edit, current: Order, timezone: string): Difference[] {
+  if (current.version <= base.version) return [];
+  const found = differences(draftOf(base, timezone), draftOf(current, timezone), noProducts);
+  const money = (minor: number) => plainMoney(minor, base.currency);
+  const change = (was: number, is: number) => `${money(was)} → ${money(is)}`;
+  for (const { id, productName, unitPriceMinor } of base.items) {
+    const now = current.items.find((item) => item.id === id)?.unitPriceMinor ?? unitPriceMinor;
+    if (now === unitPriceMinor) continue;
+    const price = change(unitPriceMinor, now);
+    const at = found.findIndex(({ key }) => key === id);
+    if (at < 0) found.push({ key: id, text: `Price of ${productName}: ${price}` });
+    else found[at] = { key: id, text: `${found[at]!.text}, price: ${price}` };
+  }
+  if (current.deliveryFeeMinor !== base.deliveryFeeMinor)
+    found.push({
+      key: "deliveryFee",
+      text: `Delivery fee: ${change(base.deliveryFeeMinor, current.deliveryFeeMinor)}`,
+    });
+  return found;
+}
 
 /** Returns the edit on the newest state of its order, unless another user has changed what the form shows. */
 export function follow(edit: Edit, current: Order, timezone: string): Edit {
