@@ -84,6 +84,10 @@ describe("an order of a channel", () => {
       await page.getByRole("button", { name: "Add one Paper bag" }).click();
       await page.getByRole("button", { name: `Remove one ${dish.name}` }).click();
       await page.getByText("The total changes from €28.95 to €16.30.").waitFor();
+      await page.getByRole("button", { name: "Edit Paper bag" }).click();
+      await page.getByRole("dialog", { name: "Paper bag" }).getByLabel("Note for the kitchen").fill("with handles");
+      await page.getByRole("button", { name: "Apply" }).click();
+      await page.getByText("Changed: 1 × Paper bag → 2 × Paper bag (with handles)").waitFor();
       await accessibleInThemes(page, "channel-order-change");
       await page.setViewportSize({ width: 390, height: 900 });
       await narrow(page, "the change of an order of a channel");
@@ -94,10 +98,10 @@ describe("an order of a channel", () => {
     });
     const changed = await manager("GET", `/orders/${placed.id}`);
     assert.deepEqual(
-      changed.items.map(({ quantity, unitPriceMinor }) => [quantity, unitPriceMinor]),
+      changed.items.map(({ quantity, unitPriceMinor, note }) => [quantity, unitPriceMinor, note ?? ""]),
       [
-        [1, 1290],
-        [2, 25],
+        [1, 1290, ""],
+        [2, 25, "with handles"],
       ],
     );
     await manager("POST", `/orders/${placed.id}/payments`, {

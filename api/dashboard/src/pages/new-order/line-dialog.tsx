@@ -24,7 +24,8 @@ import {
 import { Stepper } from "./stepper";
 
 type Props = {
-  product: Product;
+  /** The product of the line. A line without a product has no options. */
+  product?: Product;
   line: Line;
   currency: string;
   /** Whether the line is not yet part of the order. */
@@ -38,17 +39,24 @@ export function LineDialog({ product, line: before, currency, added, onSave, onC
   const [line, setLine] = useState(before);
   const [checked, setChecked] = useState(!added);
   const kept = isUnchanged(line); // what is ordered is not checked again
-  const removed = kept ? [] : removedOptions(product, line.options);
+  const removed = kept || !product ? [] : removedOptions(product, line.options);
   const set = (change: Chosen) => setLine({ ...line, options: { ...line.options, ...change } });
   function submit() {
     setChecked(true);
-    if (kept || optionFault(product, line.options, currency) === undefined) onSave(line);
+    if (kept || !product || optionFault(product, line.options, currency) === undefined) onSave(line);
   }
   const unit = kept
     ? line.item!.unitPriceMinor
-    : unitPrice(product, priceIn(product, currency) ?? 0, line.options, currency);
+    : product
+      ? unitPrice(product, priceIn(product, currency) ?? 0, line.options, currency)
+      : 0;
   return (
-    <Dialog onClose={onClose} title={product.name} description={product.description || undefined} explicit>
+    <Dialog
+      onClose={onClose}
+      title={product?.name ?? line.name}
+      description={product?.description || undefined}
+      explicit
+    >
       <Form onSubmit={submit}>
         {removed.length > 0 && (
           <div
@@ -65,7 +73,7 @@ export function LineDialog({ product, line: before, currency, added, onSave, onC
             </Button>
           </div>
         )}
-        {product.optionGroups.map((group) => (
+        {product?.optionGroups.map((group) => (
           <OptionGroup
             key={group.id}
             product={product}
@@ -86,7 +94,7 @@ export function LineDialog({ product, line: before, currency, added, onSave, onC
         />
         <div className="flex items-center justify-between gap-2 text-sm">
           <Stepper
-            name={product.name}
+            name={product?.name ?? line.name}
             value={line.quantity}
             min={1}
             max={maxQuantity}

@@ -51,19 +51,15 @@ export function Lines({ draft, currency, products, errors, onChange, onEdit }: P
               {unit !== false && <Money minor={unit * line.quantity} currency={currency} />}
             </div>
             <div className="flex flex-wrap items-center justify-between gap-2">
-              {line.productId ? (
-                <Button
-                  variant="ghost"
-                  size="small"
-                  aria-label={`Edit ${line.name}`}
-                  disabled={!product}
-                  onClick={() => onEdit(line)}
-                >
-                  <Pencil aria-hidden /> {product && product.optionGroups.length > 0 ? "Options and note" : "Note"}
-                </Button>
-              ) : (
-                <span />
-              )}
+              <Button
+                variant="ghost"
+                size="small"
+                aria-label={`Edit ${line.name}`}
+                disabled={!product && line.productId !== ""}
+                onClick={() => onEdit(line)}
+              >
+                <Pencil aria-hidden /> {product && product.optionGroups.length > 0 ? "Options and note" : "Note"}
+              </Button>
               <Stepper
                 name={line.name}
                 value={line.quantity}

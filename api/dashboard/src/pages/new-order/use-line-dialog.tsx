@@ -26,9 +26,9 @@ export function useLineDialog({ draft, setDraft, products }: Form, currency: str
     else setEditing(newLine(draft, product, initialChoices(product, currency)));
   }
   const edited = editing && (products.get(editing.productId) ?? client.getQueryData(productKey(editing.productId)));
-  const dialog = editing && edited && (
+  const dialog = editing && (edited || editing.productId === "") && (
     <LineDialog
-      product={edited}
+      product={edited || undefined}
       line={editing}
       currency={currency}
       added={!draft.lines.some((line) => line.key === editing.key)}
