@@ -30,6 +30,8 @@ describe("analytics", () => {
     await page.goto("/dashboard/analytics?range=7d&by=day&currency=EUR");
     await page.locator("figure", { hasText: "Net sales, EUR" }).locator("svg text").first().waitFor();
     await page.getByRole("region", { name: "Products sold" }).waitFor();
+    const own = page.getByRole("region", { name: "Sales by channel" }).getByRole("row", { name: /^Own orders/ });
+    await own.first().waitFor();
     await settled(page);
   };
 

@@ -270,15 +270,17 @@ const SalesRow = ({ title, sales }: { title: string; sales: Sales }) => (
   </tr>
 );
 
-/** The sales by channel. A store that sells only on its own has none. */
+/** The sales by channel and fulfilment, also of a store that sells only on its own. */
 function Channels({ range }: { range: Range }) {
   const channels = useQuery(queries.analytics.channels(range));
   const rows = channels.data;
-  if (rows && rows.every(({ channel }) => channel === null)) return null;
   return (
-    <Card title="Channels" actions={rows && <ChannelsExport rows={rows} range={range} />}>
+    <Card title="Channels" actions={rows && rows.length > 0 && <ChannelsExport rows={rows} range={range} />}>
       <QueryState query={channels} />
-      {rows && (
+      {rows?.length === 0 && (
+        <p className="text-sm text-muted-foreground">No orders were placed or refunded in this period.</p>
+      )}
+      {rows && rows.length > 0 && (
         <Table label="Sales by channel" stacked>
           <Columns
             names={[
