@@ -66,7 +66,7 @@ export function EditDialog({ reservation, onClose, onChanged }: Props) {
           minutes: reservation.durationMinutes,
           tableLabel: reservation.tableLabel,
         }}
-        reservationId={reservation.id}
+        reservation={reservation}
         timezone={timezone}
         fieldError={fieldError}
       />

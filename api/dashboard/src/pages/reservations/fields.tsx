@@ -1,6 +1,7 @@
 import { useState } from "react";
 
 import * as limits from "@/api/limits";
+import type { Reservation } from "@/domain/reservations";
 import { Field, TextField, Textarea } from "@/ui/field";
 
 import { FreeTimes } from "./free-times";
@@ -8,13 +9,13 @@ import { FreeTimes } from "./free-times";
 type Props = {
   initial: { day: string; time: string; partySize: number; minutes?: number; tableLabel?: string; notes?: string };
   /** The reservation that is changed. */
-  reservationId?: string;
+  reservation?: Reservation;
   timezone: string;
   fieldError: (path: string) => string | undefined;
 };
 
 /** The fields for time, party and table of a reservation, for a form with two columns. */
-export function BookingFields({ initial, reservationId, timezone, fieldError }: Props) {
+export function BookingFields({ initial, reservation, timezone, fieldError }: Props) {
   const [day, setDay] = useState(initial.day);
   const [time, setTime] = useState(initial.time);
   const [partySize, setPartySize] = useState(String(initial.partySize));
@@ -58,7 +59,7 @@ export function BookingFields({ initial, reservationId, timezone, fieldError }: 
         onChange={(event) => setMinutes(event.target.value)}
         error={fieldError("durationMinutes")}
       />
-      <FreeTimes {...{ day, time, partySize, minutes, reservationId, timezone }} onPick={setTime} />
+      <FreeTimes {...{ day, time, partySize, minutes, reservation, timezone }} onPick={setTime} />
       <TextField
         label="Table"
         name="tableLabel"
