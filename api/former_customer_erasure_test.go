@@ -72,9 +72,8 @@ func (c *chainOrder) kept(letter string) (n int) {
 	return n
 }
 
-// The erasure of a customer reaches the time in which the customer had the order, in each of its periods, and the events
-// of the changes that began and ended them. It reaches nothing of the others. A time before the first customer is the
-// first one's.
+// The erasure of a customer reaches each period in which the customer had the order, and the events of the changes that
+// began and ended it. It reaches nothing of the others. A time without a customer belongs to the next one.
 func TestEraseInChain(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct{ chain, erased string }{
