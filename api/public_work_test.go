@@ -247,6 +247,37 @@ func TestLoginsWithoutAWebsite(t *testing.T) {
 	}
 }
 
+// Logins that wait for the row of one account, which another transaction holds, end soon with 503. Those of other
+// accounts are served meanwhile.
+func TestSlowAccountsOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.patience = boundTimeout
+	accounts := w.accounts()
+	w.withPassword("eve", nil, "foreign")
+	server, db := w.serverWithLocks(24, 10*time.Millisecond)
+	release := w.held("SELECT FROM users WHERE email = 'ada@example.com' FOR UPDATE")
+	responses := make(chan *response)
+	const logins = 12
+	for i := range logins {
+		go func() {
+			responses <- w.doOn(server, "POST", "/auth/login", "", accounts["user"].login, from(neighbor(i)))
+		}()
+	}
+	w.doOn(server, "POST", "/auth/login", "", credentials("eve@example.com", password)).ok(200, nil)
+	for range logins {
+		a := (<-responses).refused(app.CodeUnavailable)
+		if after := a.Header().Get("Retry-After"); after != "1" {
+			t.Errorf("login to a locked account: got Retry-After %q, want 1", after)
+		}
+	}
+	if n := pool(db, pg.RoleSystem).Refused; n != 0 {
+		t.Errorf("requests without a connection: got %d, want 0", n)
+	}
+	release()
+	w.doOn(server, "POST", "/auth/login", "", accounts["user"].login).ok(200, nil)
+}
+
 // Each operation without a credential is bounded by the website that it names, otherwise by the network of the client.
 func TestPublicRoutesAreWork(t *testing.T) {
 	t.Parallel()

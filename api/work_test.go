@@ -24,9 +24,15 @@ func (w *world) serverOnPools() (*Server, *persistence.DB) {
 // serverOnConns is serverOnPools with a number of connections.
 func (w *world) serverOnConns(conns int) (*Server, *persistence.DB) {
 	w.Helper()
+	return w.serverWithLocks(conns, 0)
+}
+
+// serverWithLocks is serverOnConns with a limit of the waits for locks of accounts.
+func (w *world) serverWithLocks(conns int, account time.Duration) (*Server, *persistence.DB) {
+	w.Helper()
 	pools := pg.ServePools(conns)
 	for i := range pools {
-		pools[i].Lock, pools[i].Statement = 0, 0
+		pools[i].Lock, pools[i].Account, pools[i].Statement = 0, account, 0
 	}
 	db, err := persistence.Open(persistence.Config{
 		URL: w.db.URL, SystemURL: w.db.SystemURL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
@@ -62,7 +68,7 @@ func (w *work) waits(website app.WebsiteID) int {
 // until waits for a condition that other goroutines bring about.
 func (w *world) until(what string, condition func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(testTimeout); !condition(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(w.patience); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.Fatalf("got no %s in time", what)
 		}
@@ -259,7 +265,7 @@ func TestWaitersOfAHostileNeighbour(t *testing.T) {
 			go func() { results <- begin(website) }()
 		}
 	}
-	w := &world{T: t}
+	w := &world{T: t, patience: testTimeout}
 	const most = 4 // half of 8
 	send("web_hostile", most)
 	w.until("waiting requests", func() bool { return work.waits("web_hostile") == most })

@@ -39,6 +39,8 @@ type world struct {
 	log    *logBuffer
 	now    time.Time // the server's clock
 
+	patience time.Duration // after which a request, or a wait of the test, fails
+
 	inserted int // number of events that insertEvent inserted
 
 	tester  tester
@@ -75,7 +77,7 @@ func newWorldOn(t *testing.T, db *persistencetest.Database) *world {
 func newEmptyWorld(t *testing.T, db *persistencetest.Database) *world {
 	t.Helper()
 	w := &world{
-		T: t, db: db, log: &logBuffer{}, now: noon,
+		T: t, db: db, log: &logBuffer{}, now: noon, patience: testTimeout,
 		stores: map[string]*shop{}, users: map[string]app.User{}, tokens: map[string]string{},
 	}
 	w.server = w.serverOn(w.db.DB, func(*Config) {})
@@ -145,11 +147,15 @@ func quickHash(t *testing.T, password string) string {
 	return hash
 }
 
+// boundTimeout is the patience of tests whose requests would wait without end if a bound were missing. It is much
+// longer than they take.
+const boundTimeout = 30 * time.Second
+
 // serverOn creates another server, with the log and the clock of the world.
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
-		RefreshTTL: 168 * time.Hour, Timeout: testTimeout, OptionalOTP: true,
+		RefreshTTL: 168 * time.Hour, Timeout: w.patience, OptionalOTP: true,
 		TrustedProxies: proxies, RateLimit: 1000, APIRate: 100_000, APIBurst: 100_000,
 		WebsiteRate: 100_000, WebsiteBurst: 100_000, Tester: &w.tester,
 		Retrier: &w.retrier,
@@ -162,8 +168,8 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	change(&config)
 	server := New(config)
 	server.passwords.use(quickHashing)
-	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = testTimeout, testTimeout, testTimeout
-	server.work.wait = testTimeout
+	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = w.patience, w.patience, w.patience
+	server.work.wait = w.patience
 	w.Cleanup(server.Close)
 	return server
 }

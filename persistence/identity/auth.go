@@ -75,9 +75,14 @@ func (db *DB) LoginByEmail(ctx context.Context, email string) (Login, error) {
 
 // SetPasswordHash replaces a user's password hash, unless it is no longer the verified one.
 func (db *DB) SetPasswordHash(ctx context.Context, user app.UserID, verified, hash string) error {
-	_, err := db.pg.System().NewRaw(`UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?`, hash, user,
-		verified).Exec(ctx)
-	return pg.Classify(err)
+	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
+		}
+		_, err := tx.NewRaw(`UPDATE users SET password_hash = ? WHERE id = ? AND password_hash = ?`, hash, user,
+			verified).Exec(ctx)
+		return err
+	})
 }
 
 // LoginFailed records a failed login of a user and its reason in the audit trails of the user's
@@ -126,6 +131,9 @@ func (db *DB) startSession(
 ) (Session, error) {
 	session := Session{ID: app.NewID[app.SessionID](now)}
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
+		}
 		var last sql.NullString
 		var hash string
 		var disabled bool

@@ -299,6 +299,9 @@ func (db *DB) RefreshCustomer(
 	var r CustomerRefreshed
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		r = CustomerRefreshed{}
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
+		}
 		state, err := r.lock(ctx, tx, session, page)
 		if errors.Is(err, sql.ErrNoRows) {
 			r = CustomerRefreshed{Decision: app.RefreshRevoked}
@@ -309,8 +312,8 @@ func (db *DB) RefreshCustomer(
 		}
 		r.CreatedAt = state.CreatedAt
 		r.Decision = app.DecideRefresh(state, counter, now, rules)
-		r.RefreshCounter, err = customerSessions(r.StoreID).applyDecision(ctx, tx, r.Decision, session, string(r.CustomerID),
-			state.Counter, now, rules)
+		r.RefreshCounter, err = customerSessions(r.StoreID).applyDecision(ctx, tx, r.Decision, session,
+			string(r.CustomerID), state.Counter, now, rules)
 		if err == nil && r.Decision == app.RefreshReused {
 			err = pg.Audit(ctx, tx, now, r.StoreID, by.Unknown(app.RealmCustomer), app.AuditSessionReused,
 				string(r.CustomerID),

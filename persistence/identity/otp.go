@@ -197,6 +197,9 @@ func (db *DB) UseOTP(
 	var refusal error
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		refusal = nil
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
+		}
 		state, err := lockOTP(ctx, tx, user.ID)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && !state.on {
 			return nil

@@ -21,6 +21,9 @@ const maxResets = 5
 // disabled or all websites of the user are suspended. Only enqueued mails contain the token, sealed.
 func (db *DB) MailReset(ctx context.Context, now time.Time, user app.UserID, token app.Secret) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
+		}
 		var store app.StoreID
 		// The mail of a platform administrator, who belongs to no store, is kept with those of the first store.
 		err := tx.Tx.QueryRowContext(ctx, `SELECT coalesce(
@@ -168,6 +171,9 @@ func resetInvalid(err error) error {
 func (db *DB) ResetPassword(ctx context.Context, now time.Time, by app.Actor, token app.Secret, hash string) error {
 	key := sha256.Sum256([]byte(token.Reveal()))
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
+		}
 		var user app.User
 		var mailed, proven bool
 		err := tx.Tx.QueryRowContext(ctx, `SELECT u.id, u.platform_role, u.email_proven FROM users u
@@ -204,6 +210,9 @@ func (db *DB) ResetCustomerPassword(
 ) error {
 	now = app.At(now).Time
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
+		}
 		login, err := lockResetCustomer(ctx, tx, now, hashOf(token))
 		if err != nil {
 			return err

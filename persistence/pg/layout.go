@@ -25,6 +25,7 @@ type Pool struct {
 	// Limits that protect other callers; 0 = unlimited.
 	Statement time.Duration // for a statement
 	Lock      time.Duration // for a wait for a lock
+	Account   time.Duration // for a wait for a lock in a transaction that calls [DB.LimitAccountLocks]
 	Wait      time.Duration // for a wait for a connection
 }
 
@@ -38,7 +39,8 @@ const share = 6
 const (
 	requestStatement  = 10 * time.Second // the API responds after 15 s at the latest
 	requestLock       = 2 * time.Second
-	relayStatement    = 5 * time.Second // half of a lease
+	accountLock       = 250 * time.Millisecond // requests for one slow account must not occupy the connections of all
+	relayStatement    = 5 * time.Second        // half of a lease
 	attemptsStatement = 10 * time.Second
 	jobsStatement     = time.Minute // for steps of retention, bulk replays and erasure
 	deadlineStatement = 5 * time.Second
@@ -52,7 +54,7 @@ const (
 func ServePools(conns int) []Pool {
 	small := conns / share
 	request := func(role string, purpose Purpose, conns int) Pool {
-		return Pool{role, purpose, conns, requestStatement, requestLock, requestWait}
+		return Pool{role, purpose, conns, requestStatement, requestLock, accountLock, requestWait}
 	}
 	return []Pool{
 		request(RoleApp, Operations, conns-2*small),
@@ -68,12 +70,12 @@ func WorkerPools(conns int) []Pool {
 	jobs := max(small, 4)
 	long := jobs / 2
 	return []Pool{
-		{RoleApp, Jobs, long / 2, jobsStatement, 0, workerWait},
-		{RoleSystem, Jobs, long - long/2, jobsStatement, 0, workerWait},
-		{RoleApp, Deadlines, (jobs - long) / 2, deadlineStatement, deadlineLock, workerWait},
-		{RoleSystem, Deadlines, jobs - long - (jobs-long)/2, deadlineStatement, deadlineLock, workerWait},
-		{RoleSystem, Relay, small, relayStatement, 0, workerWait},
-		{RoleSystem, Dispatch, small, relayStatement, 0, workerWait},
-		{RoleSystem, Attempts, conns - 2*small - jobs, attemptsStatement, 0, workerWait},
+		{RoleApp, Jobs, long / 2, jobsStatement, 0, 0, workerWait},
+		{RoleSystem, Jobs, long - long/2, jobsStatement, 0, 0, workerWait},
+		{RoleApp, Deadlines, (jobs - long) / 2, deadlineStatement, deadlineLock, 0, workerWait},
+		{RoleSystem, Deadlines, jobs - long - (jobs-long)/2, deadlineStatement, deadlineLock, 0, workerWait},
+		{RoleSystem, Relay, small, relayStatement, 0, 0, workerWait},
+		{RoleSystem, Dispatch, small, relayStatement, 0, 0, workerWait},
+		{RoleSystem, Attempts, conns - 2*small - jobs, attemptsStatement, 0, 0, workerWait},
 	}
 }

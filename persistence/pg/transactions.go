@@ -3,6 +3,7 @@ package pg
 import (
 	"context"
 	"database/sql"
+	"fmt"
 
 	"github.com/uptrace/bun"
 
@@ -49,6 +50,18 @@ func enterStore(ctx context.Context, tx bun.Tx, store app.StoreID) error {
 // callers.
 func (db *DB) InSystem(ctx context.Context, f func(ctx context.Context, tx bun.Tx) error) error {
 	return db.runTx(ctx, db.system, f)
+}
+
+// LimitAccountLocks limits the waits for locks of a transaction of [DB.InSystem] to the Account of its [Pool], 0 = no
+// further limit. Requests without a credential call it before they lock the row of an account: those that name no
+// website share few connections.
+func (db *DB) LimitAccountLocks(ctx context.Context, tx bun.Tx) error {
+	limit := db.first(RoleSystem).limits.Account
+	if limit == 0 {
+		return nil
+	}
+	_, err := tx.Tx.ExecContext(ctx, fmt.Sprintf("SET LOCAL lock_timeout = %d", limit.Milliseconds()))
+	return err
 }
 
 // MaxTries is the maximum number of runs of one transaction, see [DB.InStore].
