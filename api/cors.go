@@ -100,9 +100,9 @@ func preflight(x *exchange, methods string) {
 }
 
 // allowWebsite allows the pages of a website's domain on a route that accepts customers, and sets the
-// website of the exchange. Pages of a suspended website may read that it is suspended. It refuses all pages if
-// the database cannot be read.
-func (s *Server) allowWebsite(x *exchange, r *http.Request) bool {
+// website of the exchange. Pages of a suspended website may read that it is suspended. It returns UNAVAILABLE if the
+// website cannot be looked up in time.
+func (s *Server) allowWebsite(x *exchange, r *http.Request) error {
 	header, origin := x.Header(), originOf(r)
 	if !slices.Contains(header.Values("Vary"), "Origin") {
 		header.Add("Vary", "Origin") // beside that of compression
@@ -110,34 +110,38 @@ func (s *Server) allowWebsite(x *exchange, r *http.Request) bool {
 	domain, encrypted := strings.CutPrefix(origin, "https://")
 	if !encrypted || domain == r.Host || slices.Contains(s.cors.origins, origin) ||
 		len(domain) > maxHostName || !hostName.MatchString(domain) {
-		return false
+		return nil
 	}
 	var website app.WebsiteID
 	err := s.work.run(r.Context(), s.work.originLimits(bodyOwner(x.client)), func() (err error) {
 		website, err = s.db.WebsiteByDomain(r.Context(), domain)
 		return err
 	})
-	if err != nil {
-		if app.CodeOf(err) != app.CodeNotFound {
-			x.log.Warn().Err(err).Msg("cannot look up the website of an origin")
-		}
-		return false
+	switch {
+	case app.CodeOf(err) == app.CodeNotFound:
+		return nil
+	case err != nil:
+		return err
 	}
 	x.website = website
 	share(header, origin)
-	return true
+	return nil
 }
 
-// preflightWebsite responds to a preflight request of a website's page, and reports whether it did.
-func (s *Server) preflightWebsite(x *exchange, r *http.Request) bool {
+// preflightWebsite responds to a preflight request of a website's page, and reports whether it did. It returns the
+// errors of allowWebsite.
+func (s *Server) preflightWebsite(x *exchange, r *http.Request) (bool, error) {
 	path, _ := mux.CurrentRoute(r).GetPathTemplate() // cannot fail: every route has a path
 	methods := s.cors.customers[path]
 	wanted := r.Header.Get("Access-Control-Request-Method")
-	if !isPreflight(r) || !slices.Contains(methods, wanted) || !s.allowWebsite(x, r) {
-		return false
+	if !isPreflight(r) || !slices.Contains(methods, wanted) {
+		return false, nil
+	}
+	if err := s.allowWebsite(x, r); err != nil || x.website == "" {
+		return false, err
 	}
 	preflight(x, strings.Join(methods, ", "))
-	return true
+	return true, nil
 }
 
 // keepToOwnCustomers removes the CORS headers from a response to a website's page unless the principal is a

@@ -105,15 +105,48 @@ func TestPreflightsOfWebsites(t *testing.T) {
 		t.Errorf("status of a preflight of another website's page: got %d, want 204", a.Code)
 	}
 	w.suspend(false)
+}
 
+// While the website of a page cannot be looked up, its requests are neither allowed nor refused for their origin: they
+// get 503, whether or not the cross-origin protection guards the operation.
+func TestPagesThatCannotBeLookedUp(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
 	away, err := persistence.Open(persistence.Config{URL: "postgres://u@127.0.0.1:1/db?sslmode=disable"})
 	w.must(err)
 	t.Cleanup(func() { away.Close() })
-	without := w.serverOn(away, func(*Config) {})
-	preflightOf(w, without, "POST", "/customer-auth/login", pageOf(ownPages)).
-		refused(app.CodeMethodNotAllowed).readable(ownPages, false)
-	w.doOn(without, "POST", "/customer-auth/login", "", w.customerCredentials("own"), pageOf(ownPages)).
-		refused(app.CodeCrossOrigin).readable(ownPages, false)
+	busy := w.serverOn(w.db.DB, func(*Config) {})
+	busy.work.wait = time.Millisecond
+	taken := &places{work: busy.work}
+	w.must(taken.begin(t.Context(), busy.work.originLimits(neighbor(0))...))
+	defer taken.leave()
+	for name, c := range map[string]struct {
+		server *Server
+		after  string
+	}{
+		"without a database":            {w.serverOn(away, func(*Config) {}), "1"},
+		"beside lookups without an end": {busy, "2"},
+	} {
+		for _, send := range []func(page func(*http.Request)) *response{
+			func(page func(*http.Request)) *response {
+				return preflightOf(w, c.server, "POST", "/customer-auth/login", page, from(neighbor(0)))
+			},
+			func(page func(*http.Request)) *response {
+				return w.doOn(c.server, "POST", "/customer-auth/login", "", w.customerCredentials("own"), page,
+					from(neighbor(0)))
+			},
+			func(page func(*http.Request)) *response {
+				return w.doOn(c.server, "GET", "/orders", w.tokens["OWNER"], nil, page, from(neighbor(0)))
+			},
+		} {
+			a := send(pageOf(ownPages)).refused(app.CodeUnavailable).readable(ownPages, false)
+			if after := a.Header().Get("Retry-After"); after != c.after {
+				t.Errorf("%s %s: got Retry-After %q, want %s", a.what, name, after, c.after)
+			}
+		}
+	}
+	preflightOf(w, busy, "PATCH", "/customer-auth/login", pageOf(ownPages), from(neighbor(0))).
+		refused(app.CodeMethodNotAllowed)
 }
 
 // customerCredentials are the body of a customer's login.

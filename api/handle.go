@@ -162,7 +162,10 @@ func envelop[T any](out T) any {
 func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 	x.route = rt
 	if rt.accepts(app.RealmCustomer) {
-		s.allowWebsite(x, r)
+		if err := s.allowWebsite(x, r); err != nil {
+			s.refuse(x, r, err)
+			return
+		}
 	}
 	c := &call{route: rt, request: r, exchange: x, now: x.start}
 	response, err := s.response(r.Context(), c)

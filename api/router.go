@@ -62,9 +62,13 @@ func (s *Server) byMethod(methods map[string]http.Handler) http.Handler {
 			handler.ServeHTTP(w, r)
 			return
 		}
-		if s.preflightWebsite(w.(*exchange), r) {
-			return
+		x := w.(*exchange)
+		done, err := s.preflightWebsite(x, r)
+		switch {
+		case err != nil:
+			s.refuse(x, r, err)
+		case !done:
+			s.refuse(x, r, methodNotAllowed(x, slices.Sorted(maps.Keys(methods))))
 		}
-		s.refuse(w.(*exchange), r, methodNotAllowed(w.(*exchange), slices.Sorted(maps.Keys(methods))))
 	})
 }
