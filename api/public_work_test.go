@@ -43,28 +43,40 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 	const requests = 12
 	alone := func(int) string { return neighbor(0) }
 	for name, test := range map[string]struct {
-		budget func(w *world) []string // the counter that is locked
-		send   func(w *world, server *Server, from func(*http.Request)) *response
-		from   func(i int) string
-		gate   func(w *world) gate
-		most   int
+		budgets func(w *world) [][]string // the counters that are locked
+		send    func(w *world, server *Server, from func(*http.Request)) *response
+		from    func(i int) string
+		gate    func(w *world) gate
+		most    int
 	}{
 		"logins of one network": {
-			budget: func(*world) []string { return []string{"address", neighbor(0)} },
+			budgets: func(*world) [][]string { return [][]string{{"address", neighbor(0)}} },
 			send: func(w *world, server *Server, from func(*http.Request)) *response {
 				return w.doOn(server, "POST", "/auth/login", "", credentials("nobody@example.com", "x"), from)
 			},
 			from: alone, gate: func(*world) gate { return gate{"public lookups", neighbor(0)} }, most: 1,
 		},
 		"logins to one account": {
-			budget: func(*world) []string { return []string{"account", "auth", "nobody@example.com"} },
+			budgets: func(*world) [][]string { return [][]string{{"account", "auth", "nobody@example.com"}} },
 			send: func(w *world, server *Server, from func(*http.Request)) *response {
 				return w.doOn(server, "POST", "/auth/login", "", credentials("nobody@example.com", "x"), from)
 			},
 			from: neighbor, gate: func(*world) gate { return gate{of: "public lookups"} }, most: 2,
 		},
+		"refreshes without a cookie": {
+			budgets: func(*world) (all [][]string) {
+				for i := range requests {
+					all = append(all, []string{"address", neighbor(i)})
+				}
+				return all
+			},
+			send: func(w *world, server *Server, from func(*http.Request)) *response {
+				return w.doOn(server, "POST", "/auth/refresh", "", nil, from)
+			},
+			from: neighbor, gate: func(*world) gate { return gate{of: "public lookups"} }, most: 2,
+		},
 		"unknown keys of one network": {
-			budget: func(*world) []string { return []string{"address", neighbor(0)} },
+			budgets: func(*world) [][]string { return [][]string{{"address", neighbor(0)}} },
 			send: func(w *world, server *Server, from func(*http.Request)) *response {
 				key := app.NewAPIKeySecret(app.KeyLive).Reveal()
 				return w.doOn(server, "GET", "/products", key, nil, from)
@@ -72,8 +84,8 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 			from: alone, gate: func(*world) gate { return gate{"lookups", neighbor(0)} }, most: 2,
 		},
 		"one session": {
-			budget: func(w *world) []string {
-				return []string{"session", "auth", claimsOf(w.T, w.tokens["OWNER"])["sid"].(string)}
+			budgets: func(w *world) [][]string {
+				return [][]string{{"session", "auth", claimsOf(w.T, w.tokens["OWNER"])["sid"].(string)}}
 			},
 			send: func(w *world, server *Server, from func(*http.Request)) *response {
 				return w.doOn(server, "GET", "/auth/sessions", w.tokens["OWNER"], nil, from)
@@ -85,9 +97,14 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
+			w.patience = boundTimeout
 			server, db := w.serverOnConns(24)
+			var keys [][]byte
+			for _, budget := range test.budgets(w) {
+				keys = append(keys, server.limiter.mac(budget...))
+			}
 			release := w.held(`INSERT INTO rate_limits (key, hits, expires_at)
-				VALUES ($1, '{}', now() + interval '1 h')`, server.limiter.mac(test.budget(w)...))
+				SELECT unnest($1::bytea[]), '{}', now() + interval '1 h'`, keys)
 			statuses := make(chan int)
 			for i := range requests {
 				go func() { statuses <- test.send(w, server, from(test.from(i))).Code }()

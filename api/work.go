@@ -211,10 +211,11 @@ func (w *work) runAfterwards(ctx context.Context, owner string, f func() error) 
 }
 
 // lookupLimits returns the limits of the connections for lookups of a request. Its website bounds them as soon as it is
-// known, before that the client network. All requests without a credential leave half of the connections to the others.
+// known, before that the client network. All requests without a credential, refreshes without a token among them, leave
+// half of the connections to the others.
 func (w *work) lookupLimits(c *call) []gateLimit {
 	owner := c.owner()
-	if c.route.Permission == public {
+	if c.route.Permission == public || c.route.Permission == byRefreshToken && c.refresh == (refreshToken{}) {
 		return []gateLimit{{gate{"public lookups", owner}, maxPublic}, {gate{of: "public lookups"}, w.lookups}}
 	}
 	return []gateLimit{{gate{"lookups", owner}, w.lookups}}
