@@ -18,11 +18,11 @@ type findCustomerIn struct {
 // findCustomer counts the request before it searches: a number that nobody has is a guess too. A text that is not a
 // number of the store's country is not.
 func (s *Server) findCustomer(ctx context.Context, c *call, in findCustomerIn) (app.FoundCustomer, error) {
-	store, err := s.db.Store(ctx, c.now, c.principal.StoreID)
+	country, err := s.db.Country(ctx, c.principal.StoreID)
 	if err != nil {
 		return app.FoundCustomer{}, err
 	}
-	number, err := internationalNumber(in.Phone, store.CountryCode)
+	number, err := internationalNumber(in.Phone, country)
 	if err != nil {
 		return app.FoundCustomer{}, err
 	}

@@ -334,7 +334,7 @@ func routes() []route {
 		{Method: get, Path: "/customers", Realms: tenantOrCustomer, Permission: app.ViewCustomers, Status: 200,
 			Handler: listCustomers},
 		{Method: get, Path: "/customers/lookup", Realms: tenant, Permission: app.FindCustomers, Limit: perLookup,
-			Across: true, Status: 200, Handler: findCustomer},
+			Status: 200, Handler: findCustomer},
 		{Method: get, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.ViewCustomers, Status: 200,
 			Handler: getCustomer},
 		{Method: patch, Path: "/customers/{id}", Realms: tenantOrCustomer, Permission: app.WriteCustomers,

@@ -217,6 +217,10 @@ func TestStoresAreIsolated(t *testing.T) {
 				app.Period{From: noon.AddDate(0, 0, -9), To: noon.AddDate(0, 0, 9)})
 			return min(int(counts.GuestOrders), 1), err
 		},
+		"Country": func(s app.StoreID) (int, error) {
+			_, err := db.Country(t.Context(), s)
+			return own(s, r.Stores[0]), err
+		},
 		"Settings": func(s app.StoreID) (int, error) {
 			_, err := db.Settings(t.Context(), s)
 			return own(s, r.Stores[0]), err

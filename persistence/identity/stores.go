@@ -30,6 +30,14 @@ func storeOf(ctx context.Context, tx bun.IDB, now time.Time, id app.StoreID) (ap
 	return stores[0], nil
 }
 
+// Country returns the country code of a store, NOT_FOUND if there is no such store.
+func (db *DB) Country(ctx context.Context, store app.StoreID) (country string, err error) {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.Tx.QueryRowContext(ctx, "SELECT country_code FROM stores WHERE id = $1", store).Scan(&country)
+	})
+	return country, err
+}
+
 // storesWhere returns the stores s with a value in a column, oldest first, with their opening states at now. The
 // default view comes first.
 func storesWhere(ctx context.Context, tx bun.IDB, now time.Time, column, value string) ([]app.Store, error) {
