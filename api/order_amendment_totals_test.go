@@ -84,26 +84,59 @@ func TestAmendedTotals(t *testing.T) {
 	w.amend(placed, w.key("own", app.ScopeReadOrders), object{"discountMinor": 200}).refused(app.CodeInsufficientScope)
 }
 
-// Payments and refunds of an order stay as they are when its total is lowered and raised again.
+// A paid order is lowered, refunded and raised: what is collected and returned follows, to the unit.
 func TestAmendedPayments(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	placed, path := w.place(nil)
+	dish := w.createProduct(object{"priceMinor": 100, "prices": object{}})
+	placed, path := w.place(object{"items": []any{object{"productId": dish.ID, "quantity": 10}}})
 	item := placed.Items[0]
 	var payment app.Payment
-	w.do("POST", path+"/payments", w.tokens["OWNER"], object{
-		"provider": "STRIPE", "transactionId": "tx", "status": "SUCCEEDED", "amountMinor": placed.TotalMinor,
-		"currency": "EUR", "paymentMethod": "card",
-	}).ok(201, &payment)
-	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &placed)
-	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 1})}}).ok(200, &placed)
-	w.do("POST", "/payments/"+string(payment.ID)+"/refunds", w.tokens["OWNER"], object{
-		"amountMinor": payment.AmountMinor - placed.TotalMinor, "reason": "less", "providerRefundId": "re",
-	}).ok(201, nil)
-	w.do("GET", path, w.tokens["STAFF"], nil).ok(200, &placed)
-	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 3})}}).ok(200, &placed)
-	if placed.PaidMinor != payment.AmountMinor || placed.RefundedMinor >= payment.AmountMinor ||
-		placed.TotalMinor <= payment.AmountMinor {
-		t.Errorf("got %+v, want the payment and the refund, and a total above both", placed.Order)
+	expect := func(step string, total int64, want owed) {
+		t.Helper()
+		var shown owed
+		a := w.do("GET", path, w.tokens["STAFF"], nil)
+		a.ok(200, &shown)
+		a.ok(200, &placed)
+		if diff := cmp.Diff(want, shown); diff != "" || placed.TotalMinor != total {
+			t.Errorf("%s: got total %d, want %d; money (-want +got): %s", step, placed.TotalMinor, total, diff)
+		}
 	}
+	amend := func(quantity int) {
+		t.Helper()
+		w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": quantity})}}).
+			ok(200, &placed)
+	}
+	pay := func(amount int64, id string) {
+		t.Helper()
+		w.do("POST", path+"/payments", w.tokens["OWNER"],
+			altered(paymentBody(), object{"amountMinor": amount, "transactionId": id})).ok(201, &payment)
+	}
+	refund := func(amount int64) *response {
+		return w.do("POST", "/payments/"+string(payment.ID)+"/refunds", w.tokens["OWNER"], refundBody(amount))
+	}
+	expect("placed", 1000, owed{OutstandingMinor: 1000, PaymentStatus: "UNPAID"})
+	pay(1000, "first")
+	expect("paid", 1000, owed{PaidMinor: 1000, PaymentStatus: "PAID"})
+	amend(8)
+	expect("lowered", 800, owed{PaidMinor: 1000, RefundableMinor: 200, PaymentStatus: "PAID"})
+	refund(200).ok(201, nil)
+	expect("refunded", 800, owed{PaidMinor: 1000, RefundedMinor: 200, PaymentStatus: "PAID"})
+	amend(15)
+	expect("raised", 1500,
+		owed{PaidMinor: 1000, RefundedMinor: 200, OutstandingMinor: 700, PaymentStatus: "PARTIALLY_PAID"})
+	refund(801).refused(app.CodeRefundExceedsPayment)
+	pay(700, "second")
+	expect("paid again", 1500, owed{PaidMinor: 1700, RefundedMinor: 200, PaymentStatus: "PAID"})
+	refund(150).ok(201, nil) // for cold food
+	expect("compensated", 1500, owed{PaidMinor: 1700, RefundedMinor: 350, PaymentStatus: "PARTIALLY_REFUNDED"})
+	amend(16)
+	expect("raised after a compensation", 1600,
+		owed{PaidMinor: 1700, RefundedMinor: 350, OutstandingMinor: 100, PaymentStatus: "PARTIALLY_PAID"})
+	amend(1)
+	expect("lowered to less than paid", 100,
+		owed{PaidMinor: 1700, RefundedMinor: 350, RefundableMinor: 1250, PaymentStatus: "PARTIALLY_REFUNDED"})
+	w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody("CANCELLED")).ok(200, nil)
+	expect("cancelled", 100,
+		owed{PaidMinor: 1700, RefundedMinor: 350, RefundableMinor: 1350, PaymentStatus: "PARTIALLY_REFUNDED"})
 }
