@@ -72,7 +72,10 @@ func TestTotalsMatchRows(t *testing.T) {
 	}
 	for _, table := range []string{"orders WHERE status = 'CANCELLED'", "refunds",
 		"orders WHERE status <> 'CANCELLED' AND loyalty_minor > 0", "loyalty_entries WHERE kind = 'RETURNED'",
-		"customer_returns WHERE seen_before < business_date AND customers > 0"} {
+		"customer_returns WHERE seen_before < business_date AND customers > 0",
+		"orders WHERE channel IS NOT NULL AND status <> 'CANCELLED'", "order_items WHERE product_id = ''",
+		"order_items WHERE product_id <> '' AND is_priced",
+		"refunds r JOIN orders o ON o.id = r.order_id WHERE o.channel IS NOT NULL"} {
 		if count(t, database, "SELECT count(*) FROM "+table) < 5 {
 			t.Errorf("the test made fewer than 5 %s", table)
 		}
@@ -148,6 +151,21 @@ func (d trading) order(random *rand.Rand) app.NewOrder {
 		in.Items = append(in.Items, item)
 	}
 	in.DiscountMinor = random.Int64N(100)
+	// Orders of two channels have prices of their own and lines that are not on the menu.
+	if channel := random.IntN(4); channel > 0 {
+		name := fmt.Sprint("Channel ", channel%2)
+		in.Channel, in.DeliveryFeeMinor = &name, new(random.Int64N(400))
+		for i := range in.Items {
+			if random.IntN(2) == 0 {
+				in.Items[i].UnitPriceMinor = new(100 + random.Int64N(900))
+			}
+		}
+		if random.IntN(2) == 0 {
+			in.Items = append(in.Items, app.NewOrderItem{
+				Name: "Bag", Quantity: 1 + random.Int64N(2), UnitPriceMinor: new(random.Int64N(50)),
+			})
+		}
+	}
 	switch n := random.IntN(10); {
 	case n == 0:
 	case n == 1:
@@ -171,9 +189,11 @@ func (d trading) amendment(random *rand.Rand) app.OrderAmendment {
 	}
 	if random.IntN(3) > 0 {
 		for _, item := range in.Items {
-			change.Items = append(change.Items, app.AmendedItem{
-				ProductID: &item.ProductID, Quantity: &item.Quantity, Options: &item.Options,
-			})
+			amended := app.AmendedItem{Quantity: &item.Quantity, UnitPriceMinor: item.UnitPriceMinor}
+			if amended.ProductID, amended.Options = &item.ProductID, &item.Options; item.Name != "" {
+				amended.ProductID, amended.Options, amended.Name = nil, nil, &item.Name
+			}
+			change.Items = append(change.Items, amended)
 		}
 	}
 	if random.IntN(3) > 0 {
@@ -241,6 +261,7 @@ func (d trading) compare(db *persistencetest.Database) {
 				WHERE day BETWEEN ?1 AND ?2 GROUP BY day, moment, currency`, p)
 			d.same(fmt.Sprintf("%v, hours %v", days, zone), want, got)
 		}
+		d.compareChannels(db, p, rows)
 		products, err := db.ProductSales(d.Context(), d.store, p, ordering.ProductsCursor{}, 1000)
 		must(d.T, err)
 		got := []string{}
@@ -281,6 +302,35 @@ func (d trading) compare(db *persistencetest.Database) {
 			[]string{fmt.Sprint(counts.NewCustomers, counts.ReturningCustomers, counts.GuestOrders,
 				counts.RegisteredOrders)})
 	}
+}
+
+func (d trading) compareChannels(
+	db *persistencetest.Database, p app.Period, rows func(query string, p app.Period) []string,
+) {
+	d.Helper()
+	channels, _, err := db.ChannelSales(d.Context(), d.store, p)
+	must(d.T, err)
+	got := []string{}
+	for _, s := range channels {
+		channel := "-"
+		if s.Channel != nil {
+			channel = *s.Channel
+		}
+		got = append(got, fmt.Sprint(channel, " ", s.FulfillmentType, " ", s.Currency, " ", s.Orders, " ",
+			s.CancelledOrders, " ", s.GrossMinor, " ", s.DiscountMinor, " ", s.TaxMinor, " ", s.DeliveryFeeMinor, " ",
+			s.RefundedMinor, " ", s.ItemsSold))
+	}
+	want := rows(`SELECT concat_ws(' ', coalesce(o.channel, '-'), o.fulfillment_type, o.currency,
+			sum(placed * sold), sum(placed * (1 - sold)), sum(placed * sold * o.subtotal_minor),
+			sum(placed * sold * (o.discount_minor + o.loyalty_minor)), sum(placed * sold * o.tax_minor),
+			sum(placed * sold * o.delivery_fee_minor), sum(refunded), sum(placed * sold * items))
+		FROM (SELECT id, business_date AS day, 1 AS placed, 0 AS refunded FROM orders WHERE store_id = ?0
+			UNION ALL SELECT order_id, business_date, 0, amount_minor - tip_minor FROM refunds WHERE store_id = ?0) x
+		JOIN orders o ON o.id = x.id,
+			LATERAL (SELECT CASE WHEN o.status = 'CANCELLED' THEN 0 ELSE 1 END AS sold,
+				(SELECT sum(quantity) FROM order_items i WHERE i.order_id = o.id) AS items) y
+		WHERE day BETWEEN ?1 AND ?2 GROUP BY o.channel, o.fulfillment_type, o.currency`, p)
+	d.same(fmt.Sprintf("%v, channels", p), want, got)
 }
 
 // same compares lines regardless of their order.
