@@ -16,6 +16,10 @@ type chainOrder struct {
 	ids   map[string]app.CustomerID // by the customer's letter
 	data  map[string][]string       // texts by the letter of the customer who had the order; "-" is nobody
 	cards map[string][]string       // digits of cards, likewise
+
+	// Each second period has the clock of another server, which is a minute behind.
+	start  time.Time
+	skewed bool
 }
 
 // period gives the order to a customer, and writes a note, a payment and a refund in this time.
@@ -28,7 +32,11 @@ func (c *chainOrder) period(n int, letter string) {
 	if letter != "-" {
 		customer = object{"name": "Guest " + letter, "email": strings.ToLower(letter) + "@example.com"}
 	}
-	c.now = c.now.Add(time.Second)
+	c.now = c.start.Add(time.Duration(n) * time.Second)
+	if c.skewed && n%2 == 0 {
+		c.now = c.now.Add(-time.Minute)
+	}
+	memo := fmt.Sprintf("memo-%s-%d", letter, n)
 	if n == 1 {
 		c.order, _ = c.place(object{"customer": customer, "items": []any{
 			object{"productId": c.stores["own"].product.ID, "quantity": 2, "note": note},
@@ -41,7 +49,8 @@ func (c *chainOrder) period(n int, letter string) {
 	if id := c.order.Customer.ID; id != nil {
 		c.ids[letter] = *id
 	}
-	c.now = c.now.Add(time.Second)
+	c.amend(c.order, staff, object{"note": memo}).ok(200, &c.order)
+	c.amend(c.order, staff, object{"note": nil}).ok(200, &c.order)
 	var payment app.Payment
 	c.do("POST", "/orders/"+string(c.order.ID)+"/payments", staff, altered(paymentBody(), object{
 		"transactionId": fmt.Sprint("t", n), "cardLast4": card,
@@ -49,7 +58,7 @@ func (c *chainOrder) period(n int, letter string) {
 	c.do("POST", "/payments/"+string(payment.ID)+"/refunds", c.tokens["OWNER"],
 		altered(refundBody(1), object{"reason": reason})).ok(201, nil)
 	c.do("GET", "/orders/"+string(c.order.ID), staff, nil).ok(200, &c.order)
-	c.data[letter] = append(c.data[letter], note, reason)
+	c.data[letter] = append(c.data[letter], note, reason, memo)
 	c.cards[letter] = append(c.cards[letter], card)
 }
 
@@ -80,19 +89,22 @@ func TestEraseInChain(t *testing.T) {
 		{"AB", "AB"}, {"AB", "BA"}, {"ABA", "AB"}, {"ABA", "BA"}, {"AB-", "AB"}, {"AB-", "BA"}, {"-A", "A"},
 		{"A-A", "A"}, {"A-B", "AB"}, {"A-B", "BA"}, {"ABAB", "AB"}, {"ABAB", "BA"},
 	} {
-		t.Run(test.chain+" "+test.erased, func(t *testing.T) {
-			t.Parallel()
-			c := &chainOrder{
-				world: newWorld(t), ids: map[string]app.CustomerID{}, data: map[string][]string{},
-				cards: map[string][]string{},
-			}
-			for i, letter := range strings.Split(test.chain, "") {
-				c.period(i+1, letter)
-			}
-			c.do("PATCH", "/orders/"+string(c.order.ID)+"/status", c.tokens["STAFF"],
-				object{"status": "COMPLETED"}).ok(200, nil)
-			c.erase(test.chain, test.erased)
-		})
+		for name, skewed := range map[string]bool{"": false, ", clocks differ": true} {
+			t.Run(test.chain+" "+test.erased+name, func(t *testing.T) {
+				t.Parallel()
+				c := &chainOrder{
+					world: newWorld(t), ids: map[string]app.CustomerID{}, data: map[string][]string{},
+					cards: map[string][]string{}, skewed: skewed,
+				}
+				c.start = c.now.Add(2 * time.Minute)
+				for i, letter := range strings.Split(test.chain, "") {
+					c.period(i+1, letter)
+				}
+				c.do("PATCH", "/orders/"+string(c.order.ID)+"/status", c.tokens["STAFF"],
+					object{"status": "COMPLETED"}).ok(200, nil)
+				c.erase(test.chain, test.erased)
+			})
+		}
 	}
 }
 
@@ -112,6 +124,11 @@ func (c *chainOrder) erase(chain, letters string) {
 		c.data[next], c.cards[next] = append(c.data[next], c.data["-"]...), append(c.cards[next], c.cards["-"]...)
 		all[next] += all["-"]
 		delete(all, "-")
+	}
+	// The members before a change are only compared.
+	if a := c.do("GET", "/orders/"+string(c.order.ID)+"/history", c.tokens["STAFF"], nil).ok(200, nil); strings.Contains(
+		a.Body.String(), "memo-") {
+		c.Errorf("history: got %s, want it without former notes of the order", a.Body)
 	}
 	for _, letter := range strings.Split(letters, "") {
 		c.do("DELETE", "/customers/"+string(c.ids[letter]), c.tokens["ADMIN"], nil).ok(204, nil)

@@ -123,6 +123,7 @@ CREATE TABLE order_history (
     item_changes    jsonb,           -- with the items before and after
     before          jsonb,           -- the other members before the change; null = erased
     former_customer text,            -- before a change of the customer
+    event_number    bigint,          -- number of the event of such a change in the outbox
     actor_realm     text NOT NULL,   -- '' = the service itself
     actor_id        text NOT NULL,
     event_id        text NOT NULL,
@@ -166,6 +167,7 @@ CREATE TABLE payments (
     error_code     text NOT NULL CHECK ((status = 'FAILED') = (error_code <> '')),
     refunded_minor bigint NOT NULL DEFAULT 0, -- without tips
     refunded_tip   bigint NOT NULL DEFAULT 0, -- in minor units
+    order_version  bigint NOT NULL DEFAULT 1, -- of the order when the payment was recorded
     business_date  date NOT NULL, -- business day of the payment, not of the order
     created_at     timestamptz NOT NULL,
     UNIQUE (store_id, provider, transaction_id),
@@ -191,6 +193,7 @@ CREATE TABLE refunds (
     currency           text NOT NULL,
     reason             text NOT NULL,
     provider_refund_id text NOT NULL,
+    order_version      bigint NOT NULL DEFAULT 1, -- of the order when the refund was recorded
     business_date      date NOT NULL, -- business day of the refund, not of the order
     created_at         timestamptz NOT NULL,
     UNIQUE (payment_id, provider_refund_id)

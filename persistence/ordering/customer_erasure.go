@@ -13,16 +13,16 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// heldOrders are the periods in which customer $2 of store $1 had orders. A period begins after the change in which the
-// customer before was replaced, and ends with the change that replaced this one. The time before the first customer is
-// part of the period of that one.
-const heldOrders = `(SELECT p.order_id, coalesce(b.version, 0) AS first, coalesce(b.at, '-infinity') AS since,
-		coalesce(b.event_id, '') AS first_event, p.last, p.until, p.last_event
-	FROM (SELECT id AS order_id, 'infinity'::float8 AS last, 'infinity'::timestamptz AS until, NULL AS last_event
-			FROM orders WHERE store_id = $1 AND customer_id = $2
-		UNION ALL SELECT order_id, version, at, event_id FROM order_history
+// heldOrders are the periods in which customer $2 of store $1 had orders: from version first to below last, and the
+// numbers of the events of the changes that began and ended them. Times cannot separate periods, because the clocks of
+// servers differ. The time before the first customer is part of the period of that one.
+const heldOrders = `(SELECT p.order_id, coalesce(b.version, 0) AS first, coalesce(b.event_number, 0) AS first_event,
+		p.last, p.last_event
+	FROM (SELECT id AS order_id, 9223372036854775807 AS last, 9223372036854775807 AS last_event FROM orders
+			WHERE store_id = $1 AND customer_id = $2
+		UNION ALL SELECT order_id, version, event_number FROM order_history
 			WHERE store_id = $1 AND former_customer = $2) p
-		LEFT JOIN LATERAL (SELECT version, at, event_id FROM order_history h
+		LEFT JOIN LATERAL (SELECT version, event_number FROM order_history h
 			WHERE h.store_id = $1 AND h.order_id = p.order_id AND h.version < p.last AND h.former_customer IS NOT NULL
 			ORDER BY h.version DESC LIMIT 1) b ON true)`
 
@@ -49,10 +49,10 @@ var erasures = []string{
 		UNION ALL SELECT r.payment_id FROM refunds r JOIN ` + heldOrders + ` o USING (order_id)
 			WHERE r.store_id = $1)`,
 	`UPDATE refunds r SET reason = '' FROM ` + heldOrders + ` o
-		WHERE r.store_id = $1 AND r.order_id = o.order_id AND r.created_at > o.since AND r.created_at <= o.until
+		WHERE r.store_id = $1 AND r.order_id = o.order_id AND r.order_version >= o.first AND r.order_version < o.last
 			AND $3::timestamptz IS NOT NULL`,
 	`UPDATE payments p SET card_last4 = '' FROM ` + heldOrders + ` o
-		WHERE p.store_id = $1 AND p.order_id = o.order_id AND p.created_at > o.since AND p.created_at <= o.until
+		WHERE p.store_id = $1 AND p.order_id = o.order_id AND p.order_version >= o.first AND p.order_version < o.last
 			AND $3::timestamptz IS NOT NULL`,
 	`UPDATE order_history h SET reason = '' FROM ` + heldOrders + ` o
 		WHERE h.store_id = $1 AND h.order_id = o.order_id AND h.version BETWEEN o.first AND o.last AND h.reason <> ''
@@ -79,8 +79,8 @@ var erasures = []string{
 		AND subject IN (SELECT $2 UNION ALL SELECT id FROM reservations WHERE store_id = $1 AND customer_id = $2)`,
 	// The event of the change that ends a period can show the notes of before.
 	`UPDATE outbox e SET erasing = $2 FROM ` + heldOrders + ` o
-		WHERE e.store_id = $1 AND e.subject = o.order_id AND e.id >= o.first_event
-			AND (o.last_event IS NULL OR e.id < o.last_event OR e.id = o.last_event
+		WHERE e.store_id = $1 AND e.subject = o.order_id AND e.number >= o.first_event
+			AND (e.number < o.last_event OR e.number = o.last_event
 				AND jsonb_path_exists(e.body::jsonb, '$.data.itemChanges[*].before.note'))
 			AND e.body IS NOT NULL AND e.erasing IS NULL AND $3::timestamptz IS NOT NULL`,
 }
@@ -136,15 +136,15 @@ func (db *DB) EraseCustomer(
 	})
 }
 
-// isErased reports whether the personal data of a locked order from a time are erased: those of its customer at that
-// time. Such data must not be written again; a repeated request can still contain them.
-func isErased(ctx context.Context, tx bun.Tx, order app.Order, at app.Time) (erased bool, err error) {
+// isErased reports whether the personal data of a version of a locked order are erased: those of its customer then. Such
+// data must not be written again; a repeated request can still contain them.
+func isErased(ctx context.Context, tx bun.Tx, order app.Order, version int64) (erased bool, err error) {
 	err = tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM customers
 			WHERE store_id = $1 AND erased_at IS NOT NULL AND id = coalesce((
 				SELECT former_customer FROM order_history
-				WHERE store_id = $1 AND order_id = $3 AND at >= $4 AND former_customer IS NOT NULL
+				WHERE store_id = $1 AND order_id = $3 AND version > $4 AND former_customer IS NOT NULL
 				ORDER BY version LIMIT 1), $2))`,
-		order.StoreID, order.Customer.ID, order.ID, at.Time).Scan(&erased)
+		order.StoreID, order.Customer.ID, order.ID, version).Scan(&erased)
 	return erased, err
 }
 

@@ -151,8 +151,10 @@ func (a *amendment) report(ctx context.Context, tx bun.Tx, order app.Order) erro
 		former = nil
 	}
 	_, err = tx.Tx.ExecContext(ctx, `INSERT INTO order_history (order_id, store_id, version, reason, changed_fields,
-			item_changes, before, former_customer, actor_realm, actor_id, event_id, at)
-		VALUES ($1, $2, $3, '', $4, $5, $6, $7, $8, $9, $10, $11)`, order.ID, order.StoreID, order.Version,
+			item_changes, before, former_customer, event_number, actor_realm, actor_id, event_id, at)
+		VALUES ($1, $2, $3, '', $4, $5, $6, $7::text,
+			CASE WHEN $7::text IS NOT NULL THEN (SELECT number FROM outbox WHERE id = $10) END, $8, $9, $10, $11)`,
+		order.ID, order.StoreID, order.Version,
 		data.ChangedFields, data.ItemChanges, app.AmendableOf(a.before), former, a.By.Realm, a.By.ID, event,
 		order.UpdatedAt.Time)
 	if err != nil {

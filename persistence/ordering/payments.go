@@ -34,6 +34,7 @@ type paymentRow struct {
 	ErrorCode     string
 	RefundedMinor int64
 	RefundedTip   int64
+	OrderVersion  int64  // when it was recorded
 	BusinessDate  string `bun:"type:date"`
 	CreatedAt     time.Time
 }
@@ -51,6 +52,7 @@ type refundRow struct {
 	Currency         app.Currency
 	Reason           string
 	ProviderRefundID string
+	OrderVersion     int64  // when it was recorded
 	BusinessDate     string `bun:"type:date"`
 	CreatedAt        time.Time
 }
@@ -93,7 +95,7 @@ func (db *DB) RecordPayment(
 		if err != nil {
 			return app.Payment{}, err
 		}
-		erased, err := isErased(ctx, tx, order, app.At(now))
+		erased, err := isErased(ctx, tx, order, order.Version)
 		if err != nil {
 			return app.Payment{}, err
 		}
@@ -111,7 +113,7 @@ func (db *DB) RecordPayment(
 			ID: app.NewID[app.PaymentID](now), StoreID: store, OrderID: id, Provider: in.Provider,
 			TransactionID: in.TransactionID, Status: in.Status, AmountMinor: in.AmountMinor, TipMinor: in.TipMinor,
 			Currency: in.Currency, PaymentMethod: in.PaymentMethod, CardLast4: in.CardLast4, ErrorCode: in.ErrorCode,
-			Channel: order.Channel, BusinessDate: day, CreatedAt: now,
+			Channel: order.Channel, OrderVersion: order.Version, BusinessDate: day, CreatedAt: now,
 		}
 		result, err := tx.NewInsert().Model(&row).On("CONFLICT (store_id, provider, transaction_id) DO NOTHING").
 			Exec(ctx)
@@ -150,7 +152,7 @@ func recordedPayment(ctx context.Context, tx bun.Tx, order app.Order, in app.New
 	if err != nil {
 		return app.Payment{}, err
 	}
-	erased, err := isErased(ctx, tx, order, found[0].CreatedAt)
+	erased, err := isErased(ctx, tx, order, rows[0].OrderVersion)
 	if err != nil {
 		return app.Payment{}, err
 	}
@@ -206,14 +208,18 @@ func (db *DB) RefundPayment(
 		if err != nil {
 			return app.Refund{}, err
 		}
-		at := app.At(now)
+		version := order.Version
 		repeated := slices.IndexFunc(payment.Refunds, func(r app.Refund) bool {
 			return r.ProviderRefundID == in.ProviderRefundID
 		})
 		if repeated >= 0 {
-			at = payment.Refunds[repeated].CreatedAt
+			err := tx.NewRaw("SELECT order_version FROM refunds WHERE store_id = ? AND id = ?", store,
+				payment.Refunds[repeated].ID).Scan(ctx, &version)
+			if err != nil {
+				return app.Refund{}, err
+			}
 		}
-		erased, err := isErased(ctx, tx, order, at)
+		erased, err := isErased(ctx, tx, order, version)
 		if err != nil {
 			return app.Refund{}, err
 		}
@@ -235,7 +241,7 @@ func (db *DB) RefundPayment(
 		row := refundRow{
 			ID: app.NewID[app.RefundID](now), StoreID: store, PaymentID: id, OrderID: order.ID,
 			AmountMinor: in.AmountMinor, TipMinor: in.TipMinor, Currency: payment.Currency, Reason: in.Reason,
-			ProviderRefundID: in.ProviderRefundID, BusinessDate: day, CreatedAt: now,
+			ProviderRefundID: in.ProviderRefundID, OrderVersion: order.Version, BusinessDate: day, CreatedAt: now,
 		}
 		refund := row.refund()
 		payment, data, err := payment.Refunded(refund)
