@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strings"
 
 	"github.com/nyaruka/phonenumbers"
 
@@ -43,6 +44,9 @@ func internationalNumber(text, country string) (string, error) {
 		text = phonenumbers.Format(number, phonenumbers.E164)
 	}
 	if err != nil || !phone.MatchString(text) {
+		if strings.HasPrefix(text, "+") {
+			return "", app.Invalid("phone", "is not a phone number in international format")
+		}
 		return "", app.Invalid("phone", "is not a phone number in "+country+"; other countries need a leading +")
 	}
 	return text, nil

@@ -106,9 +106,7 @@ func (in amendOrderIn) check() []app.Detail {
 		})
 	}
 	if in.CustomerID != nil && in.Customer != nil {
-		faults = append(faults, app.Detail{
-			Path: "customerId", Message: "either customerId or customer is allowed, not both",
-		})
+		faults = append(faults, app.Detail{Path: "customerId", Message: "must be absent if customer is given"})
 	}
 	if in.Items != nil {
 		faults = append(faults, checkAmendedItems(*in.Items)...)

@@ -2,6 +2,7 @@ package api
 
 import (
 	"net/http"
+	"strings"
 	"testing"
 	"time"
 
@@ -180,6 +181,9 @@ func TestAmendOrderRefusals(t *testing.T) {
 			a.refused(c.code)
 			if c.path != "" && (len(a.body.Error.Details) == 0 || a.body.Error.Details[0].Path != c.path) {
 				w.Errorf("got details %v, want the path %s", a.body.Error.Details, c.path)
+			}
+			if c.path != "" && strings.Count(a.body.Error.Message, c.path) > 1 {
+				w.Errorf("got message %q, want %s once", a.body.Error.Message, c.path)
 			}
 		})
 	}

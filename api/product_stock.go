@@ -21,8 +21,11 @@ type changeStockIn struct {
 }
 
 func (in changeStockIn) check() []app.Detail {
-	if (in.Adjust == nil) == (in.Set == nil) {
-		return []app.Detail{{Path: "adjust", Message: "either adjust or set is required, not both"}}
+	switch {
+	case in.Adjust == nil && in.Set == nil:
+		return []app.Detail{{Path: "adjust", Message: "is required, unless set is given"}}
+	case in.Adjust != nil && in.Set != nil:
+		return []app.Detail{{Path: "adjust", Message: "must be absent if set is given"}}
 	}
 	return nil
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -226,6 +227,9 @@ func TestBadStockChanges(t *testing.T) {
 		a := w.do("POST", path, w.tokens["MANAGER"], c.body)
 		a.what = name
 		a.refused(app.CodeValidationFailed, c.path)
+		if strings.Count(a.body.Error.Message, c.path) > 1 {
+			t.Errorf("%s: got message %q, want %s once", name, a.body.Error.Message, c.path)
+		}
 	}
 	w.do("POST", path, w.tokens["MANAGER"], object{"adjust": -4}).refused(app.CodeConflict)
 	w.do("POST", path, w.tokens["MANAGER"], object{"adjust": 1_000_000_000}).refused(app.CodeConflict)

@@ -195,6 +195,10 @@ func TestFindCustomer(t *testing.T) {
 		w.run(name, func(*testing.T) { w.lookUp(staff, bad).refused(app.CodeValidationFailed, "phone") })
 	}
 	w.do("GET", "/customers/lookup", staff, nil).refused(app.CodeValidationFailed, "phone")
+	short := w.lookUp(staff, "+1")
+	if want := "phone is not a phone number in international format"; short.body.Error.Message != want {
+		t.Errorf("a short number with a plus: got message %q, want %q", short.body.Error.Message, want)
+	}
 	// The number means another one in another country.
 	w.do("PATCH", "/store", w.tokens["OWNER"], object{"countryCode": "IT"}).ok(200, nil)
 	w.lookUp(staff, "030 1234567").refused(app.CodeNotFound)
