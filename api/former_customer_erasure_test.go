@@ -126,9 +126,9 @@ func (c *chainOrder) erase(chain, letters string) {
 		delete(all, "-")
 	}
 	// The members before a change are only compared.
-	if a := c.do("GET", "/orders/"+string(c.order.ID)+"/history", c.tokens["STAFF"], nil).ok(200, nil); strings.Contains(
-		a.Body.String(), "memo-") {
-		c.Errorf("history: got %s, want it without former notes of the order", a.Body)
+	history := c.do("GET", "/orders/"+string(c.order.ID)+"/history", c.tokens["STAFF"], nil).ok(200, nil)
+	if strings.Contains(history.Body.String(), "memo-") {
+		c.Errorf("history: got %s, want it without former notes of the order", history.Body)
 	}
 	for _, letter := range strings.Split(letters, "") {
 		c.do("DELETE", "/customers/"+string(c.ids[letter]), c.tokens["ADMIN"], nil).ok(204, nil)

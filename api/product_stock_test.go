@@ -142,7 +142,8 @@ func TestChangeStock(t *testing.T) {
 			events++
 		}
 		var got app.Product
-		w.do("POST", path, w.tokens["MANAGER"], c.body, ifMatch(version-map[bool]int64{true: 1}[c.changes])).ok(200, &got)
+		w.do("POST", path, w.tokens["MANAGER"], c.body, ifMatch(version-map[bool]int64{true: 1}[c.changes])).
+			ok(200, &got)
 		stock := int64(-1)
 		if got.StockQuantity != nil {
 			stock = *got.StockQuantity
@@ -196,7 +197,8 @@ func TestUpdatedAtOfLateChanges(t *testing.T) {
 		w.now = w.now.Add(-time.Minute)
 		change.make()
 		var found []app.Product
-		w.do("GET", "/products?includeDeleted=true&updatedSince="+latest.String(), w.tokens["STAFF"], nil).ok(200, &found)
+		w.do("GET", "/products?includeDeleted=true&updatedSince="+latest.String(), w.tokens["STAFF"], nil).
+			ok(200, &found)
 		if len(found) != 1 || found[0].UpdatedAt != latest {
 			t.Errorf("%s: got %+v since %s, want the product", change.name, found, latest)
 		}
@@ -271,7 +273,8 @@ func TestStockOfOrders(t *testing.T) {
 		t.Helper()
 		got := w.shown(p.ID)
 		emitted := w.updates(p.ID)
-		if *got.StockQuantity != stock || got.Version != version || got.UpdatedAt != app.At(w.now) || len(emitted) != events {
+		if *got.StockQuantity != stock || got.Version != version || got.UpdatedAt != app.At(w.now) ||
+			len(emitted) != events {
 			t.Fatalf("%s: got stock %d, version %d, updatedAt %s and %d events, want %d, %d, %s and %d", step,
 				*got.StockQuantity, got.Version, got.UpdatedAt, len(emitted), stock, version, app.At(w.now), events)
 		}

@@ -136,8 +136,8 @@ func (db *DB) EraseCustomer(
 	})
 }
 
-// isErased reports whether the personal data of a version of a locked order are erased: those of its customer then. Such
-// data must not be written again; a repeated request can still contain them.
+// isErased reports whether the personal data of a version of a locked order are erased: those of its customer then.
+// Such data must not be written again; a repeated request can still contain them.
 func isErased(ctx context.Context, tx bun.Tx, order app.Order, version int64) (erased bool, err error) {
 	err = tx.Tx.QueryRowContext(ctx, `SELECT EXISTS (SELECT FROM customers
 			WHERE store_id = $1 AND erased_at IS NOT NULL AND id = coalesce((

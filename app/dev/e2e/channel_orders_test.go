@@ -73,7 +73,8 @@ func TestChannelOrders(t *testing.T) {
 		return err
 	})
 	_, err = worldOf(t).db.System().DB.ExecContext(t.Context(), `UPDATE acceptances
-		SET since = since - interval '10 minutes', next_at = next_at - interval '10 minutes' WHERE store_id = $1`, r.store)
+		SET since = since - interval '10 minutes', next_at = next_at - interval '10 minutes'
+		WHERE store_id = $1`, r.store)
 	must(t, err)
 	for i, order := range placed {
 		ended(t, workflows.JobWorkflowID(app.JobAcceptance, order.ID))
