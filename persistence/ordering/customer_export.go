@@ -57,8 +57,8 @@ func (e export) statusChanges(ctx context.Context) error {
 		historyRow
 		Number int64
 	}
-	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.changed_fields, h.item_changes,
-		h.actor_realm, h.at
+	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.changed_fields,
+		`+ownItemChanges+` AS item_changes, h.actor_realm, h.at
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
 		WHERE o.store_id = ? AND o.customer_id = ? ORDER BY h.at, o.number, h.version`, e.Store, e.Customer)
 	return pg.Pages(ctx, e.Tx, q, func(rows []change) error {
@@ -76,7 +76,8 @@ func (e export) statusChanges(ctx context.Context) error {
 
 func (e export) payments(ctx context.Context) error {
 	q := selectPayments(e.Tx, new([]paymentRow)).OrderExpr("p.created_at, p.id").
-		Where("p.store_id = ? AND o.customer_id = ?", e.Store, e.Customer)
+		Where("p.store_id = ? AND o.customer_id = ?", e.Store, e.Customer).
+		Where(customerAt("p.order_version")+" = ?", e.Customer)
 	return pg.Pages(ctx, e.Tx, q, func(rows []paymentRow) error {
 		payments, err := withRefunds(ctx, e.Tx, e.Store, rows)
 		if err != nil {

@@ -52,6 +52,20 @@ func orderingCustomer(
 	return customer, nil
 }
 
+// customerAt is the customer of order o at a version, NULL if it had none and has none now. A time without a customer
+// belongs to the next one.
+func customerAt(version string) string {
+	return `coalesce((SELECT f.former_customer FROM order_history f
+		WHERE f.store_id = o.store_id AND f.order_id = o.id AND f.version > ` + version + `
+			AND f.former_customer IS NOT NULL
+		ORDER BY f.version LIMIT 1), o.customer_id)`
+}
+
+// ownItemChanges are the changes of items in history row h of order o that its customer can see: not those by which
+// another customer is shown.
+var ownItemChanges = `CASE WHEN h.item_changes IS NULL OR ` + customerAt("h.version") + ` = o.customer_id
+		AND ` + customerAt("h.version - 1") + ` = o.customer_id THEN h.item_changes ELSE '[]' END`
+
 // canOrder returns VALIDATION_FAILED if the store has no such customer, or the customer is erased.
 func canOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {
 	var known bool

@@ -166,8 +166,8 @@ func recordedPayment(ctx context.Context, tx bun.Tx, order app.Order, in app.New
 	return found[0], nil
 }
 
-// Payments lists an order's payments with their refunds, newest first. It returns NOT_FOUND if the
-// store has no such order, or customer is not "" and not the order's customer.
+// Payments lists an order's payments with their refunds, newest first; for a customer, those of the customer's time. It
+// returns NOT_FOUND if the store has no such order, or customer is not "" and not the order's customer.
 func (db *DB) Payments(
 	ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after pg.Cursor, limit int,
 ) ([]app.Payment, error) {
@@ -185,6 +185,9 @@ func (db *DB) Payments(
 		var rows []paymentRow
 		q := selectPayments(tx, &rows).Where("p.store_id = ? AND p.order_id = ?", store, order).
 			OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit))
+		if customer != "" {
+			q.Where(customerAt("p.order_version")+" = ?", customer)
+		}
 		if after.ID != "" {
 			q.Where("(p.created_at, p.id) < (?, ?)", after.At, after.ID)
 		}
