@@ -78,7 +78,8 @@ type filterError struct {
 }
 
 // filters evaluates the filters of events that wait for their dispatch. A dispatch returns the undecided events, and
-// the next one receives the decisions: no transaction waits for an evaluation. It is safe for concurrent use.
+// the next one receives the decisions: no transaction waits for an evaluation. Replays of missed events share the turns.
+// It is safe for concurrent use.
 type filters struct {
 	mu       sync.Mutex
 	queues   map[string]*decisions
@@ -203,17 +204,11 @@ func (f *filters) evaluate(now time.Time, queue string, events []filteredEvent,
 	expressions map[app.SubscriptionID]expression,
 ) {
 	f.group.Go(func() {
-		run := filterRun{filters: f, now: now, queue: queue, expressions: expressions}
+		run := filterRun{filters: f, ctx: f.ctx, now: now, queue: queue, expressions: expressions}
 		defer run.end()
-		var made []decision
-		for _, event := range events {
-			decided, ok := run.evaluate(event)
-			if !ok {
-				return // the queue is closed
-			}
-			if made = append(made, decided...); run.used > filterBatch {
-				break
-			}
+		made, ok := run.batch(events)
+		if !ok {
+			return // the queue is closed
 		}
 		f.mu.Lock()
 		d := f.queues[queue]
@@ -230,6 +225,7 @@ func (f *filters) evaluate(now time.Time, queue string, events []filteredEvent,
 type filterRun struct {
 	*filters
 
+	ctx         context.Context //nolint:containedctx // of the whole run
 	now         time.Time
 	queue       string
 	expressions map[app.SubscriptionID]expression
@@ -237,7 +233,21 @@ type filterRun struct {
 	began       time.Time     // of the present turn; zero = it is not the turn of the queue
 }
 
-// evaluate decides all filters of an event, whose body it decodes once. It returns false if the queue is closed.
+// batch decides all filters of the next events, until the batch ends. It returns false if ctx ends before.
+func (r *filterRun) batch(events []filteredEvent) (made []decision, ok bool) {
+	for _, event := range events {
+		decided, ok := r.evaluate(event)
+		if !ok {
+			return nil, false
+		}
+		if made = append(made, decided...); r.used > filterBatch {
+			break
+		}
+	}
+	return made, true
+}
+
+// evaluate decides all filters of an event, whose body it decodes once. It returns false if ctx ends before.
 func (r *filterRun) evaluate(event filteredEvent) ([]decision, bool) {
 	var data any
 	made := make([]decision, 0, len(event.Pairs))
@@ -273,7 +283,7 @@ func (r *filterRun) matches(eventType string, data any, pair decision, expressio
 	return matches
 }
 
-// turn waits for the turn of the queue, unless the present one continues. It returns false if the queue is closed.
+// turn waits for the turn of the queue, unless the present one continues. It returns false if ctx ends before.
 func (r *filterRun) turn() bool {
 	if !r.began.IsZero() && time.Since(r.began) < filterTurn {
 		return r.ctx.Err() == nil

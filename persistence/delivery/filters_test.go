@@ -210,41 +210,6 @@ func TestChangedFilters(t *testing.T) {
 	}
 }
 
-// A bulk replay of missed events applies the present filter, in steps of a bounded cost.
-func TestMissedEventsAreFiltered(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	store := r.Stores[0]
-	dispatchAll(t, db)
-	list := "[" + strings.Repeat("1,", 79) + "1]"
-	var events []app.EventID
-	for i := range 10 {
-		events = append(events, emitTotal(t, db, store, noon.Add(time.Duration(i+1)*time.Second),
-			fmt.Sprintf(`{"totalMinor": %d, "a": %s}`, i, list)))
-	}
-	dispatchAll(t, db)
-	change(t, db, "UPDATE outbox SET body = NULL WHERE id = $1", events[0])
-	id := r.filtered(t, db, 0, "data.a.all(x, data.a.all(y, x + y > 0)) && data.totalMinor % 2 == 1",
-		app.EventOrderCreated)
-	replay := createReplay(t, db, store, app.NewBulkReplay{
-		SubscriptionID: id, DeliveryStatus: app.ReplayedMissed, From: app.At(noon), To: app.At(noon.Add(time.Minute)),
-	})
-	steps := 1
-	last := step(t, db, store, replay.ID, 100)
-	for ; last.Status == app.ReplayRunning; steps++ {
-		last = step(t, db, store, replay.ID, 100)
-	}
-	want := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 6, Replayed: 5, Skipped: 1}
-	if last != want || steps < 3 {
-		t.Errorf("last of %d steps: got %+v, want %+v after several", steps, last, want)
-	}
-	odd := []app.EventID{events[1], events[3], events[5], events[7], events[9]}
-	if diff := gocmp.Diff(odd, received(t, db, id)); diff != "" {
-		t.Errorf("events (-want +got):\n%s", diff)
-	}
-}
-
 // The filters of all websites are evaluated one at a time.
 func TestFiltersTakeTurns(t *testing.T) {
 	t.Parallel()

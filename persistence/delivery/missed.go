@@ -86,24 +86,24 @@ const listMissed = `WITH read AS MATERIALIZED (
 	)
 	SELECT (SELECT count(*) FROM read), (SELECT coalesce(max(position), 0) FROM read), (SELECT count(*) FROM missed)`
 
-// queueMissedItems queues deliveries of missed events of the list. It returns them, and the number of events that it
-// has checked: at least one. It skips events without a stored body. Events that the filter excludes do not match.
-func queueMissedItems(ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, items []replayItem) (
-	queued []deliveryRow, checked int, err error,
-) {
+// queueMissedItems queues deliveries of missed events of the list. It returns them, and the number of events that are
+// decided. It skips events without a stored body. Events that the filter excludes do not match.
+func queueMissedItems(
+	ctx context.Context, tx bun.Tx, now time.Time, row *replayRow, filter *missedFilter, items []replayItem,
+) (queued []deliveryRow, decided int, err error) {
 	events := make([]app.EventID, len(items))
 	for i, item := range items {
 		events[i] = app.EventID(item.ID)
 	}
-	matching, checked, err := matchingMissed(ctx, tx, *row, events)
+	matching, decided, err := filter.matching(ctx, tx, *row, events)
 	if err != nil {
 		return nil, 0, err
 	}
 	queued, err = queueMissed(ctx, tx, now, *row, matching)
-	row.Matched -= int64(checked - len(matching))
+	row.Matched -= int64(decided - len(matching))
 	row.Replayed += int64(len(queued))
 	row.Skipped += int64(len(matching) - len(queued))
-	return queued, checked, err
+	return queued, decided, err
 }
 
 // queueMissed queues deliveries of events that have a body to the subscription of a bulk replay, where those of a

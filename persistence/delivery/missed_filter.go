@@ -2,37 +2,73 @@ package delivery
 
 import (
 	"context"
+	"time"
 
 	"github.com/uptrace/bun"
 	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/app/filter"
 )
 
-// Limits of the evaluation of a filter in one step of a bulk replay, which holds a transaction. The last event can
-// exceed the cost.
-const (
-	missedFilterCost  = 100_000
-	missedFilterBytes = 1 << 20
-)
+// missedFilter is the filter of the subscription of a bulk replay of missed events. Like that of new events, it is
+// evaluated outside of the transactions.
+type missedFilter struct {
+	decided   []decision    // before the transaction
+	undecided *missedEvents // by the transaction, which has used none of decided; nil = none
+}
 
-// matchingMissed returns the events that match the present filter of the subscription, and the number of events that it
-// has checked: at least one, and all without a filter. An event without a stored body matches.
-func matchingMissed(ctx context.Context, tx bun.Tx, row replayRow, events []app.EventID) (
-	matching []app.EventID, checked int, err error,
+// missedEvents are the next missed events of a bulk replay whose filter is not decided.
+type missedEvents struct {
+	queue  string
+	filter expression
+	events []filteredEvent
+}
+
+// matching returns the events that match the present filter of the subscription, and the number of events that are
+// decided: all without a filter. The first undecided event ends both.
+func (f *missedFilter) matching(ctx context.Context, tx bun.Tx, row replayRow, events []app.EventID) (
+	matching []app.EventID, decided int, err error,
 ) {
-	var expression *string
-	err = tx.NewRaw("SELECT filter FROM subscriptions WHERE store_id = ? AND id = ?", row.StoreID, row.SubscriptionID).
-		Scan(ctx, &expression)
-	if err != nil || expression == nil || len(events) == 0 {
+	var of struct {
+		Version int64
+		Filter  *string
+		Queue   string
+	}
+	err = tx.NewRaw(`SELECT s.version, s.filter, queue_of(store) AS queue
+		FROM subscriptions s JOIN stores store ON store.id = s.store_id WHERE s.store_id = ? AND s.id = ?`,
+		row.StoreID, row.SubscriptionID).Scan(ctx, &of)
+	if err != nil || of.Filter == nil || len(events) == 0 {
 		return events, len(events), err
 	}
-	compiled, err := filter.Compile(*expression)
-	if err != nil { // it was written without the API
-		return events, len(events), nil //nolint:nilerr // it matches, as in a dispatch
+	matches := map[app.EventID]bool{}
+	for _, d := range f.decided {
+		if d.Version == of.Version {
+			matches[d.Event] = d.Matches
+		}
 	}
-	var bodies []struct {
+	for _, id := range events {
+		match, known := matches[id]
+		if !known {
+			break
+		}
+		if decided++; match {
+			matching = append(matching, id)
+		}
+	}
+	if f.decided == nil {
+		f.undecided = &missedEvents{
+			queue: of.Queue, filter: expression{row.SubscriptionID, of.Version, *of.Filter},
+		}
+		f.undecided.events, err = loadMissed(ctx, tx, row, of.Version, events)
+	}
+	return matching, decided, err
+}
+
+// loadMissed loads the first of some missed events: at least one, and at most filterBytes.
+func loadMissed(ctx context.Context, tx bun.Tx, row replayRow, version int64, events []app.EventID) (
+	loaded []filteredEvent, err error,
+) {
+	var rows []struct {
 		ID   app.EventID
 		Type string
 		Body *string
@@ -42,28 +78,29 @@ func matchingMissed(ctx context.Context, tx bun.Tx, row replayRow, events []app.
 			FROM unnest(?1::text[]) WITH ORDINALITY AS w (id, n)
 				LEFT JOIN outbox e ON e.id = w.id AND e.store_id = ?0) sized
 		WHERE n = 1 OR bytes <= ?2 ORDER BY n`,
-		row.StoreID, pgdialect.Array(events), missedFilterBytes).Scan(ctx, &bodies)
-	if err != nil {
-		return nil, 0, err
+		row.StoreID, pgdialect.Array(events), filterBytes).Scan(ctx, &rows)
+	for _, e := range rows {
+		pair := decision{Event: e.ID, Subscription: row.SubscriptionID, Version: version}
+		event := filteredEvent{Type: e.Type, Pairs: []decision{pair}}
+		if e.Body != nil {
+			event.Body = []byte(*e.Body)
+		}
+		loaded = append(loaded, event)
 	}
-	total := uint64(0)
-	for _, event := range bodies {
-		if total > missedFilterCost {
-			break
-		}
-		matches := true
-		if event.Body != nil {
-			data, err := filter.Data([]byte(*event.Body))
-			if err != nil {
-				return nil, 0, err
-			}
-			var cost uint64
-			matches, cost, _ = compiled.Matches(ctx, event.Type, data)
-			total += cost
-		}
-		if checked++; matches {
-			matching = append(matching, event.ID)
-		}
+	return loaded, err
+}
+
+// decide evaluates the filter for missed events, in the turns of their queue, until a batch ends. It returns the error
+// of ctx if ctx ends before.
+func (f *filters) decide(ctx context.Context, now time.Time, missed *missedEvents) ([]decision, error) {
+	run := filterRun{
+		filters: f, ctx: ctx, now: now, queue: missed.queue,
+		expressions: map[app.SubscriptionID]expression{missed.filter.ID: missed.filter},
 	}
-	return matching, checked, ctx.Err()
+	defer run.end()
+	made, ok := run.batch(missed.events)
+	if !ok {
+		return nil, ctx.Err()
+	}
+	return made, nil
 }

@@ -26,11 +26,27 @@ type replayItem struct {
 
 // ContinueBulkReplay lists or queues the next deliveries of a bulk replay, in one transaction. It queues none while the
 // limits are reached. A repeated call resumes where the previous call ended. Of a bulk replay that has ended,
-// it removes the rest of the list. It returns NOT_FOUND if there is no such bulk replay.
+// it removes the rest of the list. A filter of missed events is evaluated between two transactions, in the turns of the
+// website. It returns NOT_FOUND if there is no such bulk replay.
 func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
 	limits app.ReplayLimits,
 ) (app.ReplayStep, error) {
 	now = app.At(now).Time
+	var filter missedFilter
+	step, err := q.continueBulkReplay(ctx, now, store, id, limits, &filter)
+	if err != nil || filter.undecided == nil {
+		return step, err
+	}
+	if filter.decided, err = q.filters.decide(ctx, now, filter.undecided); err != nil {
+		return step, err
+	}
+	return q.continueBulkReplay(ctx, now, store, id, limits, &filter)
+}
+
+// continueBulkReplay is [Queue.ContinueBulkReplay] without the evaluation of the filter.
+func (q *Queue) continueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
+	limits app.ReplayLimits, filter *missedFilter,
+) (app.ReplayStep, error) {
 	var row replayRow
 	var queued []deliveryRow
 	var moved, rest bool
@@ -41,7 +57,7 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 			return err
 		}
 		if row.Status == app.ReplayRunning {
-			if moved, queued, err = row.step(ctx, tx, now, limits); err != nil {
+			if moved, queued, err = row.step(ctx, tx, now, limits, filter); err != nil {
 				return err
 			}
 		}
@@ -62,9 +78,9 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 }
 
 // step makes one step of a running bulk replay and saves it. It reports whether the step has changed it.
-func (r *replayRow) step(ctx context.Context, tx bun.Tx, now time.Time, limits app.ReplayLimits) (
-	moved bool, queued []deliveryRow, err error,
-) {
+func (r *replayRow) step(
+	ctx context.Context, tx bun.Tx, now time.Time, limits app.ReplayLimits, filter *missedFilter,
+) (moved bool, queued []deliveryRow, err error) {
 	if r.SubscriptionID != "" {
 		err := findSubscription(ctx, tx, r.StoreID, r.SubscriptionID)
 		if errors.Is(err, sql.ErrNoRows) {
@@ -88,7 +104,7 @@ func (r *replayRow) step(ctx context.Context, tx bun.Tx, now time.Time, limits a
 		}
 		if lines > 0 && rows > 0 {
 			moved = true
-			if queued, err = r.queueItems(ctx, tx, now, lines, rows); err != nil {
+			if queued, err = r.queueItems(ctx, tx, now, lines, rows, filter); err != nil {
 				return false, nil, err
 			}
 		}
@@ -175,7 +191,9 @@ func takingTurns(items []replayItem, lines int) []replayItem {
 
 // queueItems queues the next deliveries of the list, at most rows of at most lines resources that are free, and removes
 // them from the list. It returns the queued deliveries. The bulk replay is completed when the list is empty.
-func (r *replayRow) queueItems(ctx context.Context, tx bun.Tx, now time.Time, lines, rows int) ([]deliveryRow, error) {
+func (r *replayRow) queueItems(
+	ctx context.Context, tx bun.Tx, now time.Time, lines, rows int, filter *missedFilter,
+) ([]deliveryRow, error) {
 	var found []replayItem
 	missed := r.DeliveryStatus == app.ReplayedMissed
 	err := tx.NewRaw(nextItems, r.ID, r.Position, rows, missed, r.SubscriptionID).Scan(ctx, &found)
@@ -186,7 +204,7 @@ func (r *replayRow) queueItems(ctx context.Context, tx bun.Tx, now time.Time, li
 	var queued []deliveryRow
 	done := len(items)
 	if missed {
-		queued, done, err = queueMissedItems(ctx, tx, now, r, items)
+		queued, done, err = queueMissedItems(ctx, tx, now, r, filter, items)
 	} else {
 		queued, err = queueEndedItems(ctx, tx, now, r, items)
 	}
