@@ -20,11 +20,28 @@ func (r *replayRow) missedTypes(ctx context.Context, tx bun.Tx) ([]app.EventType
 	return types, err
 }
 
-// positions returns the positions of the events of a bulk replay: from least (inclusive) to most (exclusive). Events
-// that were dispatched after its creation are not included.
-func (r *replayRow) positions() (least, most int64) {
-	most = app.FirstPosition(r.CreatedAt.Add(time.Millisecond))
-	return app.FirstPosition(r.CreatedFrom), min(most, app.FirstPosition(r.CreatedTo))
+// positionSkew bounds the time between an event and its position. The position can be later: it follows those of
+// earlier events, of which a clock that is ahead counts by a minute. It can be earlier, if the clock is ahead by more.
+const positionSkew = 2 * time.Minute
+
+// missedPeriod is the period of a bulk replay of missed events, and the positions by which they are read. The second
+// bounds are exclusive.
+type missedPeriod struct {
+	from, to    time.Time
+	least, most int64
+}
+
+// missedPeriod returns the period of a bulk replay. If it does not end before the creation of the bulk replay, it has
+// the events of clocks that are ahead of that of the creation.
+func (r *replayRow) missedPeriod() missedPeriod {
+	to := r.CreatedTo
+	if !to.Before(r.CreatedAt) {
+		to = to.Add(positionSkew)
+	}
+	return missedPeriod{
+		from: r.CreatedFrom, to: to,
+		least: app.FirstPosition(r.CreatedFrom.Add(-positionSkew)), most: app.FirstPosition(to.Add(positionSkew)),
+	}
 }
 
 // countMissed counts the events without a delivery to the subscription, and those of them that have no stored body. It
@@ -34,12 +51,14 @@ func (r *replayRow) countMissed(ctx context.Context, tx bun.Tx) error {
 	if err != nil {
 		return err
 	}
-	least, most := r.positions()
-	return tx.NewRaw(`SELECT count(*), count(*) FILTER (WHERE NOT EXISTS (
-			SELECT FROM outbox e WHERE e.id = l.id AND e.body IS NOT NULL AND e.erasing IS NULL))
-		FROM event_log l WHERE l.store_id = ?0 AND l.type = ANY (?1::text[]) AND l.position >= ?2 AND l.position < ?3
+	in := r.missedPeriod()
+	return tx.NewRaw(`SELECT count(*), count(*) FILTER (WHERE e.body IS NULL OR e.erasing IS NOT NULL)
+		FROM event_log l JOIN outbox e ON e.id = l.id
+		WHERE l.store_id = ?0 AND l.type = ANY (?1::text[]) AND l.position >= ?2 AND l.position < ?3
+			AND e.occurred_at >= ?5 AND e.occurred_at < ?6
 			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = l.id AND d.subscription_id = ?4)`,
-		r.StoreID, pgdialect.Array(types), least, most, r.SubscriptionID).Scan(ctx, &r.Matched, &r.Skipped)
+		r.StoreID, pgdialect.Array(types), in.least, in.most, r.SubscriptionID, in.from, in.to).
+		Scan(ctx, &r.Matched, &r.Skipped)
 }
 
 // listMissed adds the next missed events to the list of a bulk replay, in the order of their positions. Only events
@@ -49,20 +68,20 @@ func (r *replayRow) listMissed(ctx context.Context, tx bun.Tx, limit int) error 
 	if err != nil {
 		return err
 	}
-	least, most := r.positions()
+	in := r.missedPeriod()
 	if r.Cursor != "" {
 		after, err := strconv.ParseInt(r.Cursor, 10, 64)
 		if err != nil {
 			return err
 		}
-		least = after + 1
+		in.least = after + 1
 	}
 	if _, err := tx.Tx.ExecContext(ctx, alongIndexes); err != nil {
 		return err
 	}
 	var read, last, missed int64
-	err = tx.NewRaw(listMissed, r.StoreID, pgdialect.Array(types), least, most, r.SubscriptionID, limit, r.ID).
-		Scan(ctx, &read, &last, &missed)
+	err = tx.NewRaw(listMissed, r.StoreID, pgdialect.Array(types), in.least, in.most, r.SubscriptionID, limit, r.ID,
+		in.from, in.to).Scan(ctx, &read, &last, &missed)
 	if err != nil {
 		return err
 	}
@@ -80,8 +99,9 @@ const listMissed = `WITH read AS MATERIALIZED (
 		ORDER BY first.position LIMIT ?5
 	), missed AS (
 		INSERT INTO replay_items (replay_id, store_id, position, id)
-		SELECT ?6, ?0, l.position, l.id FROM read l
-		WHERE NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = l.id AND d.subscription_id = ?4)
+		SELECT ?6, ?0, l.position, l.id FROM read l JOIN outbox e ON e.id = l.id
+		WHERE e.occurred_at >= ?7 AND e.occurred_at < ?8
+			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = l.id AND d.subscription_id = ?4)
 		RETURNING 1
 	)
 	SELECT (SELECT count(*) FROM read), (SELECT coalesce(max(position), 0) FROM read), (SELECT count(*) FROM missed)`

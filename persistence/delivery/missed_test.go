@@ -96,3 +96,54 @@ func TestMissedEventsAreReplayed(t *testing.T) {
 		}
 	}
 }
+
+// A bulk replay of missed events goes by the times of events, whatever the clocks: after an event of a process whose
+// clock is a minute ahead, all positions of the store are a minute ahead. Without an earlier end, it has all events.
+func TestMissedEventsOfClocksAhead(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	emit := func(at time.Duration) app.EventID {
+		id := emitAt(t, db, store, app.EventOrderCreated, noon.Add(at))
+		dispatchAll(t, db)
+		return id
+	}
+	before, ahead := emit(-2*time.Second), emit(time.Minute)
+	last := emit(0)
+	for name, test := range map[string]struct {
+		from, to, created time.Duration
+		want              []app.EventID
+	}{
+		"until now":            {-time.Hour, time.Second, time.Second, []app.EventID{before, ahead, last}},
+		"after the first":      {-time.Second, time.Second, time.Second, []app.EventID{ahead, last}},
+		"until now, later":     {-time.Hour, 10 * time.Minute, 10 * time.Minute, []app.EventID{before, ahead, last}},
+		"an end in the past":   {-time.Hour, time.Second, 10 * time.Minute, []app.EventID{before, last}},
+		"a begin in the past":  {time.Second, 10 * time.Minute, 10 * time.Minute, []app.EventID{ahead}},
+		"a clock behind":       {-time.Hour, -30 * time.Second, -30 * time.Second, []app.EventID{before, ahead, last}},
+		"an end before":        {-time.Hour, -time.Second, 10 * time.Minute, []app.EventID{before}},
+		"nothing after an end": {-time.Hour, -2 * time.Second, 10 * time.Minute, nil},
+	} {
+		id := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+		wanted := app.NewBulkReplay{
+			SubscriptionID: id, DeliveryStatus: app.ReplayedMissed, From: app.At(noon.Add(test.from)),
+			To: app.At(noon.Add(test.to)),
+		}
+		create := func(dryRun bool) app.BulkReplay {
+			wanted.DryRun = dryRun
+			replay, err := db.CreateBulkReplay(t.Context(), noon.Add(test.created), store, byOwner, wanted, nil)
+			must(t, err)
+			return replay
+		}
+		if got := create(true); *got.Matched != int64(len(test.want)) {
+			t.Errorf("%s: dry run: got %d events, want %d", name, *got.Matched, len(test.want))
+		}
+		step(t, db, store, create(false).ID, 100)
+		got := received(t, db, id)
+		slices.Sort(test.want)
+		if diff := gocmp.Diff(test.want, got); diff != "" {
+			t.Errorf("%s: events (-want +got):\n%s", name, diff)
+		}
+	}
+}
