@@ -56,14 +56,15 @@ func (p *dispatchPacing) notify(now time.Time, free freeStarters, overloaded, ca
 }
 
 // dispatched updates the pacing after a dispatch that took the given time. It reports whether a claim is due: also
-// after a notification without an event, because the relay is notified of replays too.
+// after a notification without an event, because the relay is notified of replays too. After an error, what was
+// dispatched before it is claimed, and a dispatch without events waits for the next poll.
 func (p *dispatchPacing) dispatched(
 	now time.Time, took time.Duration, did app.Dispatched, starts starting, err error,
 ) (claim bool) {
-	claim = err == nil && (p.notified || did.Deliveries > 0)
+	claim = p.notified && err == nil || did.Deliveries > 0
 	p.last, p.at, p.notified = now, now.Add(idlePoll), p.notified && err != nil
 	switch {
-	case err != nil, !did.More:
+	case err != nil && did.Events == 0, !did.More:
 	case did.Events == 0, !starts.free.healthy:
 		p.at = now.Add(busyPoll)
 	case starts.backlog:

@@ -10,7 +10,7 @@ import (
 
 func TestDispatchPacing(t *testing.T) {
 	t.Parallel()
-	free, busy := freeStarters{healthy: true}, freeStarters{}
+	free, busy, away := freeStarters{healthy: true}, freeStarters{}, errors.New("away")
 	none, full := app.Dispatched{}, app.Dispatched{Events: 500, Deliveries: 500, More: true}
 	some, taken := app.Dispatched{Events: 3, Deliveries: 3}, app.Dispatched{More: true}
 	for name, test := range map[string]struct {
@@ -36,7 +36,10 @@ func TestDispatchPacing(t *testing.T) {
 		"the last events, deliveries wait":     {some, free, nil, true, false, false, false, idlePoll, true},
 		"a full batch, deliveries wait, woken": {full, free, nil, true, true, false, false, 10 * ms, true},
 		"other relays have all stores":         {taken, free, nil, false, false, false, false, busyPoll, false},
-		"the database is away":                 {none, free, errors.New("away"), false, false, false, false, idlePoll, false},
+		"the database is away":                 {none, free, away, false, false, false, false, idlePoll, false},
+		"events, then an error":                {some, free, away, false, false, false, false, idlePoll, true},
+		"a full batch, then an error":          {full, free, away, false, false, false, false, 0, true},
+		"no stores, then an error":             {taken, free, away, false, false, false, false, idlePoll, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := startDispatch(start)
@@ -45,7 +48,7 @@ func TestDispatchPacing(t *testing.T) {
 				p.notify(start.Add(10*ms), test.free, test.overloaded, !test.shut)
 			}
 			if got := p.at.Sub(start); got != test.want || claim != test.claim {
-				t.Errorf("%s: next dispatch after %s, claim %v, want %s and %v", name, got, claim, test.want, test.claim)
+				t.Errorf("next dispatch after %s, claim %v, want %s and %v", got, claim, test.want, test.claim)
 			}
 		})
 	}

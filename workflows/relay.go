@@ -16,7 +16,8 @@ import (
 
 // RelayStore holds the events and deliveries that a relay works on.
 type RelayStore interface {
-	// Dispatch turns events into queued deliveries, about limit events and deliveries in total.
+	// Dispatch turns events into queued deliveries, about limit events and deliveries in total. It may return what it
+	// has dispatched together with an error.
 	Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error)
 	// Claim claims queued deliveries for this relay. It may return claims together with an error.
 	Claim(ctx context.Context, now time.Time, limits app.ClaimLimits) (app.Claimed, error)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"database/sql"
 	_ "embed"
+	"errors"
 	"time"
 
 	"github.com/uptrace/bun/dialect/pgdialect"
@@ -21,7 +22,8 @@ var dispatchStatement string
 // and each store takes at least one event as a whole. Concurrent relays dispatch the events of different stores. An
 // event stays undispatched if its relay dies. Plans do not apply here: [Queue.Claim] enforces them. Each event gets the
 // next position of its store; a transaction that sees a position sees all lower ones too. Events of subscriptions
-// with a filter are evaluated in the background first, and a later call dispatches them.
+// with a filter are evaluated in the background first, and a later call dispatches them. An error of the filters is
+// returned together with the dispatched events.
 func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error) {
 	var d app.Dispatched
 	var stores []app.StoreID
@@ -47,8 +49,5 @@ func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dis
 	}
 	d.More = d.More || moreReady
 	q.events.Add(stores...)
-	if err := q.startFilters(ctx, now, queues, open.decisions()); err != nil {
-		return d, err
-	}
-	return d, q.saveFilterErrors(ctx)
+	return d, errors.Join(q.startFilters(ctx, now, queues, open.decisions()), q.saveFilterErrors(ctx))
 }

@@ -78,8 +78,8 @@ type filterError struct {
 }
 
 // filters evaluates the filters of events that wait for their dispatch. A dispatch returns the undecided events, and
-// the next one receives the decisions: no transaction waits for an evaluation. Replays of missed events share the turns.
-// It is safe for concurrent use.
+// the next one receives the decisions: no transaction waits for an evaluation. Replays of missed events share the
+// turns. It is safe for concurrent use.
 type filters struct {
 	mu       sync.Mutex
 	queues   map[string]*decisions
@@ -336,6 +336,17 @@ func (f *filters) failed() (all []filterError) {
 	return all
 }
 
+// keep keeps errors that could not be written, unless there are newer ones.
+func (f *filters) keep(failed []filterError) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	for _, e := range failed {
+		if _, newer := f.errors[e.Subscription]; !newer {
+			f.errors[e.Subscription] = e
+		}
+	}
+}
+
 // expression is the filter of a version of a subscription.
 type expression struct {
 	ID      app.SubscriptionID
@@ -410,7 +421,8 @@ func (q *Queue) loadFilters(ctx context.Context, wanted map[string]*undecided) (
 	return events, expressions, err
 }
 
-// saveFilterErrors writes the errors of evaluations. It skips rows that another transaction has locked.
+// saveFilterErrors writes the errors of evaluations. It skips rows that another transaction has locked. If it fails,
+// the next dispatch repeats it.
 func (q *Queue) saveFilterErrors(ctx context.Context) error {
 	failed := q.filters.failed()
 	if len(failed) == 0 {
@@ -435,5 +447,8 @@ func (q *Queue) saveFilterErrors(ctx context.Context) error {
 		FROM failed f WHERE h.subscription_id = f.subscription_id`,
 		pgdialect.Array(ids), pgdialect.Array(versions), pgdialect.Array(events), pgdialect.Array(messages),
 		failed[0].At).Exec(ctx)
+	if err != nil {
+		q.filters.keep(failed)
+	}
 	return pg.Classify(err)
 }

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/jackc/pgx/v5"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/filter"
@@ -184,6 +185,39 @@ func TestFailingFilters(t *testing.T) {
 	must(t, err)
 	if s.FilterError != nil || s.Filter == nil || *s.Filter != "true" {
 		t.Errorf("changed webhook: got %+v, want the filter true and no error", s)
+	}
+}
+
+// A dispatch that cannot store the error of a filter returns what it has dispatched. A later one stores the error.
+func TestErrorOfAFilterIsStoredLater(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	id := r.filtered(t, db, 0, "data.totalMinor >= 50", app.EventOrderCreated)
+	event := emitTotal(t, db, store, noon, `{}`)
+	_, err := db.Dispatch(t.Context(), noon, 1000) // asks for a decision
+	must(t, err)
+	db.AwaitFilters()
+	schema, err := pgx.Connect(t.Context(), db.OwnerURL)
+	must(t, err)
+	defer schema.Close(t.Context())
+	_, err = schema.Exec(t.Context(),
+		"ALTER TABLE subscription_health ADD CONSTRAINT no_error CHECK (filter_error IS NULL)")
+	must(t, err)
+	if d, err := db.Dispatch(t.Context(), noon, 1000); err == nil || d.Deliveries != 1 {
+		t.Errorf("dispatch: got %+v and error %v, want a delivery and an error", d, err)
+	}
+	_, err = schema.Exec(t.Context(), "ALTER TABLE subscription_health DROP CONSTRAINT no_error")
+	must(t, err)
+	_, err = db.Dispatch(t.Context(), noon, 1000)
+	must(t, err)
+	s, err := db.Subscription(t.Context(), store, id)
+	must(t, err)
+	want := &app.FilterError{Message: "no such key: totalMinor", EventID: event, At: app.At(noon)}
+	if diff := gocmp.Diff(want, s.FilterError); diff != "" {
+		t.Errorf("error (-want +got):\n%s", diff)
 	}
 }
 
