@@ -20,6 +20,8 @@ type chainOrder struct {
 	// Each second period has the clock of another server, which is a minute behind.
 	start  time.Time
 	skewed bool
+
+	repeat []func() // repeats the payment and the refund of a period
 }
 
 // period gives the order to a customer, and writes a note, a payment and a refund in this time.
@@ -52,11 +54,14 @@ func (c *chainOrder) period(n int, letter string) {
 	c.amend(c.order, staff, object{"note": memo}).ok(200, &c.order)
 	c.amend(c.order, staff, object{"note": nil}).ok(200, &c.order)
 	var payment app.Payment
-	c.do("POST", "/orders/"+string(c.order.ID)+"/payments", staff, altered(paymentBody(), object{
-		"transactionId": fmt.Sprint("t", n), "cardLast4": card,
-	})).ok(201, &payment)
-	c.do("POST", "/payments/"+string(payment.ID)+"/refunds", c.tokens["OWNER"],
-		altered(refundBody(1), object{"reason": reason})).ok(201, nil)
+	paid := altered(paymentBody(), object{"transactionId": fmt.Sprint("t", n), "cardLast4": card})
+	c.do("POST", "/orders/"+string(c.order.ID)+"/payments", staff, paid).ok(201, &payment)
+	refunds, refunded := "/payments/"+string(payment.ID)+"/refunds", altered(refundBody(1), object{"reason": reason})
+	c.do("POST", refunds, c.tokens["OWNER"], refunded).ok(201, nil)
+	c.repeat = append(c.repeat, func() {
+		c.do("POST", "/orders/"+string(c.order.ID)+"/payments", staff, paid).ok(200, nil)
+		c.do("POST", refunds, c.tokens["OWNER"], refunded).ok(200, nil)
+	})
 	c.do("GET", "/orders/"+string(c.order.ID), staff, nil).ok(200, &c.order)
 	c.data[letter] = append(c.data[letter], note, reason, memo)
 	c.cards[letter] = append(c.cards[letter], card)
@@ -133,6 +138,9 @@ func (c *chainOrder) erase(chain, letters string) {
 	for _, letter := range strings.Split(letters, "") {
 		c.do("DELETE", "/customers/"+string(c.ids[letter]), c.tokens["ADMIN"], nil).ok(204, nil)
 		all[letter] = 0
+		for _, repeat := range c.repeat {
+			repeat()
+		}
 		for of, want := range all {
 			if got := c.kept(of); got != want {
 				c.Errorf("after the erasure of %s: got %d data of %s, want %d", letter, got, of, want)

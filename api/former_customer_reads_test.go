@@ -48,7 +48,15 @@ func TestFormerCustomerIsPrivate(t *testing.T) {
 	period(ada, "first-note", "1111")
 	sees(ada, `first-note "1111"`)
 	period(bob, "second-note", "2222")
-	// The note of the order is visible in the export only: the change that set it shows the former one, too.
+	if a := w.do("GET", "/customers/"+string(ada.Customer.ID)+"/export", ada.AccessToken, nil).ok(200, nil).Body.
+		String(); !strings.Contains(a, "first-note") || !strings.Contains(a, `"1111"`) ||
+		strings.Contains(a, "second-note") || strings.Contains(a, `"2222"`) {
+		t.Errorf("export of the former customer: got %s, want the first note and card only", a)
+	}
+	if a := w.do("GET", path+"/history", bob.AccessToken, nil).ok(200, nil).Body.
+		String(); !strings.Contains(a, "second-note") {
+		t.Errorf("history of the new customer: got %s, want the second note", a)
+	}
 	w.do("GET", path, ada.AccessToken, nil).refused(app.CodeNotFound)
 	for _, text := range []string{"first-note", `"1111"`} {
 		for _, one := range []string{path + "/history", path + "/payments",

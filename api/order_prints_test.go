@@ -66,9 +66,17 @@ func TestPrintedOrder(t *testing.T) {
 	if diff := cmp.Diff(now, changes("4")); diff != "" {
 		t.Errorf("after changing the note back (-want +got): %s", diff)
 	}
+	// Another change with a note, whose text an erasure removes from the history, but not from the order.
+	w.amend(placed, w.tokens["STAFF"], object{
+		"items": []any{kept(placed.Items[0], object{"note": "no salt"})},
+	}).ok(200, &placed)
+	w.exec(`UPDATE order_history SET item_changes = item_changes #- '{0,after,note}' WHERE order_id = $1`, placed.ID)
+	if got := changes("8"); len(got.ItemChanges) != 1 || got.ItemChanges[0].After.Note != "no salt" {
+		t.Errorf("after an erasure: got %+v, want the present note", got)
+	}
 	printed(3).ok(200, nil)
 	printed(2).ok(200, &placed)
-	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 8 {
-		t.Errorf("got printed version %v of %d, want 3 of 8", placed.PrintedVersion, placed.Version)
+	if placed.PrintedVersion == nil || *placed.PrintedVersion != 3 || placed.Version != 9 {
+		t.Errorf("got printed version %v of %d, want 3 of 9", placed.PrintedVersion, placed.Version)
 	}
 }

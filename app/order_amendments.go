@@ -180,29 +180,6 @@ func ItemChanges(before, after []OrderItem) []ItemChange {
 	return changes
 }
 
-// NetItemChanges returns the changes that several ones, in their order, have in total. An item that was added and
-// removed, or changed and changed back, is not among them.
-func NetItemChanges(changes []ItemChange) []ItemChange {
-	var ids []OrderItemID
-	first, last := map[OrderItemID]*OrderItem{}, map[OrderItemID]*OrderItem{}
-	for _, c := range changes {
-		if _, known := first[c.ItemID]; !known {
-			ids, first[c.ItemID] = append(ids, c.ItemID), c.Before
-		}
-		last[c.ItemID] = c.After
-	}
-	var before, after []OrderItem
-	for _, id := range ids {
-		if item := first[id]; item != nil {
-			before = append(before, *item)
-		}
-		if item := last[id]; item != nil {
-			after = append(after, *item)
-		}
-	}
-	return ItemChanges(before, after)
-}
-
 // OrderUpdated is the data of order.updated: the order after a change of its contents.
 type OrderUpdated struct {
 	Order

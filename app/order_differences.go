@@ -58,11 +58,32 @@ func NetChanges(changes []OrderUpdated, before *Amendable, now Order) OrderItemC
 			}
 		}
 	}
-	net.ItemChanges = NetItemChanges(items)
+	net.ItemChanges = netItemChanges(items, now.Items)
 	if len(net.ItemChanges) > 0 {
 		net.ChangedFields = append(net.ChangedFields, "items")
 	}
 	slices.Sort(net.ChangedFields)
 	net.ChangedFields = slices.Compact(net.ChangedFields)
 	return net
+}
+
+// netItemChanges returns the changes that several ones, in their order, have in total up to the present items. An item
+// that was added and removed, or changed and changed back, is not among them. The items after the changes are not
+// taken from them, because an erasure can have removed their notes.
+func netItemChanges(changes []ItemChange, now []OrderItem) []ItemChange {
+	known := map[OrderItemID]bool{}
+	var before, after []OrderItem
+	for _, c := range changes {
+		if known[c.ItemID] {
+			continue
+		}
+		known[c.ItemID] = true
+		if c.Before != nil {
+			before = append(before, *c.Before)
+		}
+		if at := slices.IndexFunc(now, func(i OrderItem) bool { return i.ID == c.ItemID }); at >= 0 {
+			after = append(after, now[at])
+		}
+	}
+	return ItemChanges(before, after)
 }

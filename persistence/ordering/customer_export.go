@@ -40,6 +40,10 @@ func (db *DB) ExportCustomer(
 // export exports the orders of a customer, with their payments and points, and the reservations.
 type export struct{ identity.Export }
 
+// everHeld are the orders that customer ?1 of store ?0 has or had.
+const everHeld = `(SELECT id FROM orders WHERE store_id = ?0 AND customer_id = ?1
+	UNION ALL SELECT order_id FROM order_history WHERE store_id = ?0 AND former_customer = ?1)`
+
 func (e export) orders(ctx context.Context) error {
 	q := selectOrders(e.Tx, new([]orderRow)).Where("o.store_id = ? AND o.customer_id = ?", e.Store, e.Customer).
 		OrderExpr("o.created_at, o.id")
@@ -58,9 +62,11 @@ func (e export) statusChanges(ctx context.Context) error {
 		Number int64
 	}
 	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.changed_fields,
-		`+ownItemChanges+` AS item_changes, h.actor_realm, h.at
+		`+ownItemChanges("?1")+` AS item_changes, h.actor_realm, h.at
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
-		WHERE o.store_id = ? AND o.customer_id = ? ORDER BY h.at, o.number, h.version`, e.Store, e.Customer)
+		WHERE o.store_id = ?0 AND o.id IN `+everHeld+`
+			AND ?1 IN (`+customerAt("h.version - 1")+`, `+customerAt("h.version")+`)
+		ORDER BY h.at, o.number, h.version`, e.Store, e.Customer)
 	return pg.Pages(ctx, e.Tx, q, func(rows []change) error {
 		var part app.CustomerExport
 		for _, r := range rows {
@@ -76,8 +82,8 @@ func (e export) statusChanges(ctx context.Context) error {
 
 func (e export) payments(ctx context.Context) error {
 	q := selectPayments(e.Tx, new([]paymentRow)).OrderExpr("p.created_at, p.id").
-		Where("p.store_id = ? AND o.customer_id = ?", e.Store, e.Customer).
-		Where(customerAt("p.order_version")+" = ?", e.Customer)
+		Where("p.store_id = ?0 AND o.id IN "+everHeld+" AND "+customerAt("p.order_version")+" = ?1", e.Store,
+			e.Customer)
 	return pg.Pages(ctx, e.Tx, q, func(rows []paymentRow) error {
 		payments, err := withRefunds(ctx, e.Tx, e.Store, rows)
 		if err != nil {

@@ -218,7 +218,7 @@ func recordStatus(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor,
 }
 
 // OrderHistory returns the changes of an order, oldest first, with the actors' current names. A customer does not see
-// the changes of items from the time of another customer.
+// the items from the time of another customer.
 // It returns NOT_FOUND if the store has no such order, or customer is not "" and not the order's
 // customer. Names of platform administrators are omitted, because tenants must not see them.
 func (db *DB) OrderHistory(
@@ -227,7 +227,7 @@ func (db *DB) OrderHistory(
 	var rows []historyRow
 	err := db.pg.System().NewRaw(`
 		SELECT h.version, h.from_status, h.to_status, h.reason, h.changed_fields,
-			CASE WHEN ?2 = '' THEN h.item_changes ELSE `+ownItemChanges+` END AS item_changes,
+			CASE WHEN ?2 = '' THEN h.item_changes ELSE `+ownItemChanges("o.customer_id")+` END AS item_changes,
 			h.actor_realm, h.actor_id, coalesce(u.name, k.name, '') AS actor_name, h.event_id, h.at
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
 			LEFT JOIN users u ON h.actor_realm = ?3 AND u.id = h.actor_id

@@ -61,10 +61,16 @@ func customerAt(version string) string {
 		ORDER BY f.version LIMIT 1), o.customer_id)`
 }
 
-// ownItemChanges are the changes of items in history row h of order o that its customer can see: not those by which
-// another customer is shown.
-var ownItemChanges = `CASE WHEN h.item_changes IS NULL OR ` + customerAt("h.version") + ` = o.customer_id
-		AND ` + customerAt("h.version - 1") + ` = o.customer_id THEN h.item_changes ELSE '[]' END`
+// ownItemChanges are the changes of items in history row h of order o, with the items from the time of a customer.
+func ownItemChanges(customer string) string {
+	without := func(side, version string) string {
+		return ` - CASE WHEN ` + customerAt(version) + ` = ` + customer + ` THEN '' ELSE '` + side + `' END`
+	}
+	return `CASE WHEN h.item_changes IS NOT NULL THEN (
+		SELECT coalesce(jsonb_agg(c` + without("before", "h.version - 1") + without("after", "h.version") + `
+			ORDER BY n), '[]')
+		FROM jsonb_array_elements(h.item_changes) WITH ORDINALITY AS x (c, n)) END`
+}
 
 // canOrder returns VALIDATION_FAILED if the store has no such customer, or the customer is erased.
 func canOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.CustomerID) error {

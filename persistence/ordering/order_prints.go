@@ -49,16 +49,18 @@ func (db *DB) OrderItemChanges(
 	ctx context.Context, store app.StoreID, id app.OrderID, since int64,
 ) (app.OrderItemChanges, error) {
 	var found app.OrderItemChanges
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		var orders []orderRow
-		q := selectOrders(tx, &orders).Where("o.store_id = ? AND o.id = ?", store, id)
-		if err := q.Scan(ctx); err != nil {
+	err := db.pg.SnapshotOf(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		var order []orderRow
+		orders, _, err := scanOrders(ctx, tx, store,
+			selectOrders(tx, &order).Where("o.store_id = ? AND o.id = ?", store, id), &order)
+		if err == nil && len(orders) == 0 {
+			err = app.NotFound()
+		}
+		if err != nil {
 			return err
 		}
-		if len(orders) == 0 {
-			return app.NotFound()
-		}
-		if err := checkReached("since", since, orders[0].Version); err != nil {
+		now := orders[0]
+		if err := checkReached("since", since, now.Version); err != nil {
 			return err
 		}
 		var rows []struct {
@@ -66,9 +68,9 @@ func (db *DB) OrderItemChanges(
 			ItemChanges   pg.JSONList[app.ItemChange] `bun:"type:jsonb"`
 			Before        *app.Amendable              `bun:"type:jsonb"`
 		}
-		err := tx.NewRaw(`SELECT changed_fields, item_changes, before FROM order_history
+		err = tx.NewRaw(`SELECT changed_fields, item_changes, before FROM order_history
 			WHERE store_id = ? AND order_id = ? AND version > ? AND version <= ? AND item_changes IS NOT NULL
-			ORDER BY version`, store, id, since, orders[0].Version).Scan(ctx, &rows)
+			ORDER BY version`, store, id, since, now.Version).Scan(ctx, &rows)
 		if err != nil {
 			return err
 		}
@@ -80,7 +82,7 @@ func (db *DB) OrderItemChanges(
 		if len(rows) > 0 {
 			before = rows[0].Before
 		}
-		found = app.NetChanges(amendments, before, orders[0].order(nil))
+		found = app.NetChanges(amendments, before, now)
 		found.Since = since
 		return nil
 	})

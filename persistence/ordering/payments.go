@@ -99,8 +99,9 @@ func (db *DB) RecordPayment(
 		if err != nil {
 			return app.Payment{}, err
 		}
+		card := in.CardLast4
 		if erased {
-			in.CardLast4 = ""
+			card = ""
 		}
 		if in.Currency != order.Currency {
 			return app.Payment{}, app.Invalid("currency", "must be the currency of the order, "+string(order.Currency))
@@ -112,7 +113,7 @@ func (db *DB) RecordPayment(
 		row := paymentRow{
 			ID: app.NewID[app.PaymentID](now), StoreID: store, OrderID: id, Provider: in.Provider,
 			TransactionID: in.TransactionID, Status: in.Status, AmountMinor: in.AmountMinor, TipMinor: in.TipMinor,
-			Currency: in.Currency, PaymentMethod: in.PaymentMethod, CardLast4: in.CardLast4, ErrorCode: in.ErrorCode,
+			Currency: in.Currency, PaymentMethod: in.PaymentMethod, CardLast4: card, ErrorCode: in.ErrorCode,
 			Channel: order.Channel, OrderVersion: order.Version, BusinessDate: day, CreatedAt: now,
 		}
 		result, err := tx.NewInsert().Model(&row).On("CONFLICT (store_id, provider, transaction_id) DO NOTHING").
