@@ -6,14 +6,14 @@ type Props = { order: Order; className?: string };
 
 /** What is to be collected from the guest beside a total, or to be returned. Nothing for an order without payments. */
 export function Owed({ order, className }: Props) {
-  const { outstandingMinor, refundableMinor, totalMinor, currency } = order;
+  const { outstandingMinor, refundableMinor, paymentStatus, currency } = order;
   if (refundableMinor > 0)
     return (
       <span className={cn("text-xs font-semibold text-danger", className)}>
         Return <Money minor={refundableMinor} currency={currency} />
       </span>
     );
-  if (outstandingMinor > 0 && outstandingMinor !== totalMinor)
+  if (outstandingMinor > 0 && paymentStatus !== "UNPAID")
     return (
       <span className={cn("text-xs font-semibold text-warning", className)}>
         Collect <Money minor={outstandingMinor} currency={currency} />
