@@ -139,7 +139,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.CreateUser",              // platform
 		"identity.CreatePlatformAdmin",     // platform
 		"identity.CreateWebsite",           // platform
-		"delivery.ContinueBulkReplay",      // a bulk replay is a background job
+		"delivery.continueBulkReplay",      // a bulk replay is a background job
 		"delivery.Dispatch",                // relay
 		"delivery.Repaired",                // reconciliation
 		"delivery.enqueueLost",             // reconciliation
