@@ -36,6 +36,7 @@ func (w *world) serverWithLocks(conns int, account time.Duration) (*Server, *per
 	}
 	db, err := persistence.Open(persistence.Config{
 		URL: w.db.URL, SystemURL: w.db.SystemURL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
+		Mails: true,
 	})
 	w.must(err)
 	w.Cleanup(func() { db.Close() })

@@ -131,9 +131,6 @@ func (db *DB) startSession(
 ) (Session, error) {
 	session := Session{ID: app.NewID[app.SessionID](now)}
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-			return err
-		}
 		var last sql.NullString
 		var hash string
 		var disabled bool

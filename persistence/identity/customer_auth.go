@@ -299,9 +299,6 @@ func (db *DB) RefreshCustomer(
 	var r CustomerRefreshed
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		r = CustomerRefreshed{}
-		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-			return err
-		}
 		state, err := r.lock(ctx, tx, session, page)
 		if errors.Is(err, sql.ErrNoRows) {
 			r = CustomerRefreshed{Decision: app.RefreshRevoked}

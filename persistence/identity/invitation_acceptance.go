@@ -91,9 +91,6 @@ func (db *DB) Accept(
 	var user app.User
 	var stores []app.StoreID
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-			return err
-		}
 		var invitation invitationRow
 		var suspended bool
 		err := tx.NewRaw(`UPDATE invitations i SET accepted_at = ?1 WHERE `+acceptable+`

@@ -171,9 +171,6 @@ func resetInvalid(err error) error {
 func (db *DB) ResetPassword(ctx context.Context, now time.Time, by app.Actor, token app.Secret, hash string) error {
 	key := sha256.Sum256([]byte(token.Reveal()))
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-			return err
-		}
 		var user app.User
 		var mailed, proven bool
 		err := tx.Tx.QueryRowContext(ctx, `SELECT u.id, u.platform_role, u.email_proven FROM users u
@@ -210,9 +207,6 @@ func (db *DB) ResetCustomerPassword(
 ) error {
 	now = app.At(now).Time
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-			return err
-		}
 		login, err := lockResetCustomer(ctx, tx, now, hashOf(token))
 		if err != nil {
 			return err

@@ -35,9 +35,6 @@ func (db *DB) Refresh(
 ) (Refreshed, error) {
 	var r Refreshed
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-			return err
-		}
 		state, err := r.lock(ctx, tx, session)
 		if errors.Is(err, sql.ErrNoRows) {
 			r = Refreshed{Decision: app.RefreshRevoked}

@@ -81,6 +81,11 @@ func TestLimitsOfPools(t *testing.T) {
 		}
 		conn.Close()
 	}
+	for _, p := range pg.ServePools(pg.MinConns) {
+		if p.Account != 250*time.Millisecond {
+			t.Errorf("wait for an account in the pool %s of %s: got %v, want 250ms", p.Purpose, p.Role, p.Account)
+		}
+	}
 	if serve.For(pg.Lookups).System() == serve.System() || worker.For(pg.Relay).System() == worker.System() {
 		t.Error("lookups or the relay share a pool with other work, want separate pools")
 	}
