@@ -107,10 +107,14 @@ func (s *Server) recordFailure(c *call, account string, why app.LoginFault, reco
 		if account == "" { // no user, whose trail could have an entry
 			return
 		}
-		err := s.work.runAfterwards(ctx, after.owner(), func() error {
-			budget := s.limiter.exactly(maxFailureEntries, "failed logins", account)
-			if err := s.takeLimits(ctx, after, time.Hour, budget); err != nil {
-				return err
+		counted := false
+		err := s.work.runAfterwards(ctx, after, func() error {
+			if !counted {
+				budget := s.limiter.exactly(maxFailureEntries, "failed logins", account)
+				if err := s.takeLimits(ctx, after, time.Hour, budget); err != nil {
+					return err
+				}
+				counted = true
 			}
 			return record(ctx)
 		})

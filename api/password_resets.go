@@ -64,14 +64,17 @@ type requestResetIn struct {
 // requestReset enqueues a mail with a link. The account is looked up in the background: neither the response nor
 // its duration depends on the account.
 func (s *Server) requestReset(_ context.Context, c *call, in requestResetIn) (messageOut, error) {
-	now, after := c.now, c.afterwards()
+	now, after, counted := c.now, c.afterwards(), false
 	return s.inBackground(c, func(ctx context.Context) error {
 		login, err := s.db.LoginByEmail(ctx, in.Email)
 		if err != nil {
 			return err
 		}
-		if err := s.limitResets(ctx, after, string(login.User.ID)); err != nil {
-			return err
+		if !counted {
+			if err := s.limitResets(ctx, after, string(login.User.ID)); err != nil {
+				return err
+			}
+			counted = true
 		}
 		return s.db.MailReset(ctx, now, login.User.ID, NewResetToken(app.UserResetPrefix))
 	})
@@ -87,14 +90,17 @@ func (s *Server) requestCustomerReset(_ context.Context, c *call, in requestCust
 	if err := c.checkPage(); err != nil {
 		return messageOut{}, err
 	}
-	now, after := c.now, c.afterwards()
+	now, after, counted := c.now, c.afterwards(), false
 	return s.inBackground(c, func(ctx context.Context) error {
 		login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
 		if err != nil {
 			return err
 		}
-		if err := s.limitResets(ctx, after, string(login.Customer.ID)); err != nil {
-			return err
+		if !counted {
+			if err := s.limitResets(ctx, after, string(login.Customer.ID)); err != nil {
+				return err
+			}
+			counted = true
 		}
 		return s.db.MailCustomerReset(ctx, now, in.StoreID, login.Customer.ID, NewResetToken(app.CustomerResetPrefix))
 	})
@@ -110,9 +116,9 @@ func (s *Server) limitResets(ctx context.Context, c *call, account string) error
 // processed. Requests that name no website belong to the network of their client. If the process is killed, no mail is
 // sent, and the user requests another one.
 func (s *Server) inBackground(c *call, mail func(context.Context) error) (messageOut, error) {
-	log, owner := c.exchange.log, c.owner()
-	started := !s.db.Mails() || s.resets.run(owner, func(ctx context.Context) {
-		err := s.work.runAfterwards(ctx, owner, func() error { return mail(ctx) })
+	log, after := c.exchange.log, c.afterwards()
+	started := !s.db.Mails() || s.resets.run(c.owner(), func(ctx context.Context) {
+		err := s.work.runAfterwards(ctx, after, func() error { return mail(ctx) })
 		switch app.CodeOf(err) {
 		case "", app.CodeNotFound, app.CodeRateLimited:
 		default:

@@ -135,6 +135,7 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 func TestPublicWorkOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.patience = boundTimeout
 	accounts := w.accounts()
 	w.withPassword("eve", nil, "foreign")
 	server, db := w.serverOnPools()
@@ -178,6 +179,7 @@ func TestPublicWorkOfAHostileNeighbour(t *testing.T) {
 func TestOneNetworkNamesAWebsite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.patience = boundTimeout
 	accounts := w.accounts()
 	server, _ := w.serverOnPools()
 	website := w.stores["own"].website
@@ -229,11 +231,12 @@ func waitingHashes(s *Server) (n int) {
 	return n
 }
 
-// Logins that name no website, and do not progress, use half of the connections. Refreshes and requests that name one
-// are served.
+// Logins that name no website, and do not progress, use a quarter of the connections. Refreshes and requests that name
+// one are served.
 func TestLoginsWithoutAWebsite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.patience = boundTimeout
 	accounts := w.accounts()
 	server, db := w.serverOnConns(24)
 	release := w.held("SELECT FROM users WHERE email = 'ada@example.com' FOR UPDATE")
@@ -244,7 +247,7 @@ func TestLoginsWithoutAWebsite(t *testing.T) {
 			statuses <- w.doOn(server, "POST", "/auth/login", "", accounts["user"].login, from(neighbor(i))).Code
 		}()
 	}
-	limit := pool(db, pg.RoleSystem).Conns / 2
+	limit := pool(db, pg.RoleSystem).Conns / 4 // beside their records
 	w.until("blocked logins", func() bool {
 		return pool(db, pg.RoleSystem).InUse == limit && server.work.users("public", "") == logins
 	})
@@ -377,6 +380,7 @@ func TestHashesHoldNoPlaces(t *testing.T) {
 func TestBackgroundOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.patience = boundTimeout
 	accounts := w.accounts()
 	w.addCustomer("foreign", "eve@example.com")
 	server, db := w.serverOnConns(24)
@@ -406,27 +410,49 @@ func TestBackgroundOfAHostileNeighbour(t *testing.T) {
 	}
 }
 
-// Work after a response waits for a place until its own end, and for none of the requests.
+// Work after a response waits for a place until its own end. No request waits for it.
 func TestBackgroundWaitsForAPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
+	w.patience = boundTimeout
 	accounts := w.accounts()
-	server, _ := w.serverOnConns(24)
+	server, _ := w.serverOnPools()
 	server.work.wait = time.Millisecond
-	all := &places{work: server.work}
-	for range server.work.across {
-		w.must(all.begin(t.Context(), gateLimit{gate{of: "public"}, server.work.across}))
-	}
-	defer all.leave()
 	background := &places{work: server.work}
-	for range server.work.across {
-		w.must(background.begin(t.Context(), gateLimit{gate{of: "background"}, server.work.across}))
+	w.must(background.begin(t.Context(), server.work.limitsAfterwards(stranger(neighbor(1), public))...))
+	const failures = 3
+	for range failures {
+		w.doOn(server, "POST", "/auth/login", "", altered(accounts["user"].login, object{"password": "wrong"}),
+			from(neighbor(0))).refused(app.CodeInvalidCredentials)
 	}
-	wrong := altered(accounts["customer"].login, object{"password": "wrong"})
-	w.doOn(server, "POST", "/customer-auth/login", "", wrong, from(neighbor(0))).refused(app.CodeInvalidCredentials)
-	w.until("waiting record", func() bool { return server.work.users("background", "") == int(server.work.across)+1 })
-	background.leave()
-	w.until("record", func() bool {
-		return w.text("SELECT count(*) FROM audit WHERE action = 'login.failed'") == "1"
+	w.until("waiting records", func() bool {
+		return server.work.users("background", neighbor(0)) == failures && server.work.users("public", "") == 0
 	})
+	background.leave()
+	w.until("records", func() bool {
+		return w.text("SELECT count(*) FROM audit WHERE action = 'login.failed'") == "3"
+	})
+}
+
+// A link that resets a password is mailed although the row of its account is locked for a moment. It counts once.
+func TestMailsWaitForAccounts(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.patience = boundTimeout
+	user := w.accounts()["user"]
+	server, db := w.serverWithLocks(24, time.Millisecond)
+	release := w.held("SELECT FROM users WHERE email = 'ada@example.com' FOR UPDATE")
+	before := pool(db, pg.RoleSystem).Served
+	user.ask(server).ok(http.StatusAccepted, nil)
+	const once = 2 // connections: to look up the account and to enqueue the mail
+	w.until("repetition", func() bool { return pool(db, pg.RoleSystem).Served > before+once })
+	release()
+	server.resets.wait()
+	if w.mailed(server) == "" {
+		t.Error("mail with a link: got none, want one")
+	}
+	budget := server.limiter.mac("password reset", string(w.users["ada"].ID))
+	if n := w.text("SELECT cardinality(hits) FROM rate_limits WHERE key = $1", budget); n != "1" {
+		t.Errorf("counted mails: got %s, want 1", n)
+	}
 }

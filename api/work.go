@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -19,6 +20,12 @@ const (
 	maxChecks    = 2 // of the credentials of its streams
 	maxPublic    = 1 // requests without a credential, beside all others
 	maxWorkWait  = 2 * time.Second
+)
+
+// Repetitions of work after a response.
+const (
+	maxBackgroundTries = 8
+	backgroundPause    = 250 * time.Millisecond
 )
 
 // maxWaiting is the number of requests of all websites that wait, and of those without a credential. Each may have a
@@ -190,7 +197,7 @@ func (w *work) publicLimits(c *call) []gateLimit {
 	network := gateLimit{gate{"public", bodyOwner(c.exchange.client)}, maxPublic}
 	website := string(c.websiteID())
 	if website == "" {
-		return []gateLimit{network, {gate{of: "public"}, w.across}}
+		return []gateLimit{network, {gate{of: "public"}, max(w.across-w.background(), 1)}}
 	}
 	return []gateLimit{
 		network, {gate{"public", website}, maxPublic}, {gate{"across", website}, w.across},
@@ -198,16 +205,41 @@ func (w *work) publicLimits(c *call) []gateLimit {
 	}
 }
 
-// runAfterwards calls f, which goes on after the response to a request. It waits for a place until the end of ctx. The
-// next request of the owner does not wait for it, which would reveal that there was work.
-func (w *work) runAfterwards(ctx context.Context, owner string, f func() error) error {
+// runAfterwards calls f, which goes on after the response to a request. It waits for a place until the end of ctx. If f
+// returns UNAVAILABLE, for example because a row is locked, it gives the place to others and repeats f.
+func (w *work) runAfterwards(ctx context.Context, c *call, f func() error) (err error) {
+	for range maxBackgroundTries {
+		if err = w.runOnceAfterwards(ctx, c, f); app.CodeOf(err) != app.CodeUnavailable || ctx.Err() != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+		case <-time.After(backgroundPause):
+		}
+	}
+	return err
+}
+
+func (w *work) runOnceAfterwards(ctx context.Context, c *call, f func() error) error {
 	p := &places{work: w, ended: true}
 	defer p.leave()
-	if err := p.begin(ctx, gateLimit{gate{"background", owner}, maxPublic},
-		gateLimit{gate{of: "background"}, w.across}); err != nil {
+	if err := p.begin(ctx, w.limitsAfterwards(c)...); err != nil {
 		return err
 	}
 	return f()
+}
+
+// background is the number of connections of work after the response to requests that name no website. No request waits
+// for such work, which would reveal that there was some.
+func (w *work) background() int64 { return max(w.across/2, 1) }
+
+// limitsAfterwards returns the limits of work after the response to a request without a credential.
+func (w *work) limitsAfterwards(c *call) []gateLimit {
+	own := gateLimit{gate{"background", c.owner()}, maxPublic}
+	if website := string(c.websiteID()); website != "" {
+		return []gateLimit{own, {gate{"across", website}, w.across}, {gate{"requests", website}, w.requests}}
+	}
+	return []gateLimit{own, {gate{of: "background"}, w.background()}}
 }
 
 // lookupLimits returns the limits of the connections for lookups of a request. Its website bounds them as soon as it is
@@ -216,14 +248,24 @@ func (w *work) runAfterwards(ctx context.Context, owner string, f func() error) 
 func (w *work) lookupLimits(c *call) []gateLimit {
 	owner := c.owner()
 	if c.route.Permission == public || c.route.Permission == byRefreshToken && c.refresh == (refreshToken{}) {
-		return []gateLimit{{gate{"public lookups", owner}, maxPublic}, {gate{of: "public lookups"}, w.lookups}}
+		return w.publicLookups("public lookups", owner)
 	}
 	return []gateLimit{{gate{"lookups", owner}, w.lookups}}
 }
 
-// originLimits returns the limits of the connections for lookups of the websites of pages.
+// originLimits returns the limits of the connections for lookups of the websites of pages. They leave half of the
+// connections of requests without a credential to lookups of the requests themselves.
 func (w *work) originLimits(network string) []gateLimit {
-	return []gateLimit{{gate{"origins", network}, maxPublic}, {gate{of: "origins"}, max(w.lookups/2, 1)}}
+	all := gateLimit{gate{of: "origins"}, max(w.lookups/2, 1)}
+	return slices.Insert(w.publicLookups("origins", network), 1, all)
+}
+
+// publicLookups returns the limits of a kind of lookups before a credential is known. They count among all lookups of
+// the owner, and of all requests without a credential.
+func (w *work) publicLookups(kind, owner string) []gateLimit {
+	return []gateLimit{
+		{gate{kind, owner}, maxPublic}, {gate{"lookups", owner}, w.lookups}, {gate{of: "public lookups"}, w.lookups},
+	}
 }
 
 // run calls f, a lookup, while it holds a place behind each of several gates. It returns UNAVAILABLE if that takes too

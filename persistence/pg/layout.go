@@ -35,6 +35,10 @@ const MinConns = 12
 // share is the part of a process's connections that a small pool gets: 1/share.
 const share = 6
 
+// minAcross is the minimum number of connections of the API for all stores. Half of them are for requests without a
+// credential: those in progress and their work after the response have one each.
+const minAcross = 4
+
 // Limits of the pools.
 const (
 	requestStatement  = 10 * time.Second // the API responds after 15 s at the latest
@@ -52,14 +56,15 @@ const (
 
 // ServePools returns the pools of a process that serves the API, with conns connections in total, at least [MinConns].
 func ServePools(conns int) []Pool {
-	small := conns / share
+	lookups := conns / share
+	across := max(lookups, minAcross)
 	request := func(role string, purpose Purpose, conns int) Pool {
 		return Pool{role, purpose, conns, requestStatement, requestLock, accountLock, requestWait}
 	}
 	return []Pool{
-		request(RoleApp, Operations, conns-2*small),
-		request(RoleSystem, Operations, small),
-		request(RoleSystem, Lookups, small),
+		request(RoleApp, Operations, conns-across-lookups),
+		request(RoleSystem, Operations, across),
+		request(RoleSystem, Lookups, lookups),
 	}
 }
 
