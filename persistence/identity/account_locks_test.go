@@ -61,3 +61,41 @@ func TestAccountLocks(t *testing.T) {
 		must(t, c.call(t.Context()))
 	}
 }
+
+// The first test key of a store locks the memberships of all websites. If one of them is being changed, the key is
+// refused soon: the changes of other websites would wait as long as it does.
+func TestSandboxOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	database := persistencetest.New(t)
+	pools := pg.ServePools(pg.MinConns)
+	for i := range pools {
+		pools[i].Lock, pools[i].Account = 0, 10*time.Millisecond
+	}
+	db, err := persistence.Open(persistence.Config{
+		URL: database.URL, SystemURL: database.SystemURL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
+	})
+	must(t, err)
+	defer db.Close()
+	r, other := open(t, database, "one.example"), open(t, database, "two.example")
+	caller := r.Caller(t, database, 0)
+	create := func() error {
+		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		defer cancel()
+		_, err := db.CreateAPIKey(ctx, noon, caller, app.Actor{},
+			app.NewAPIKey{Name: "test", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: app.KeyTest}, nil)
+		if ctx.Err() != nil {
+			t.Error("test key: waits for a change of another website's members, want the error of a wait for a lock")
+		}
+		return err
+	}
+	tx, err := database.System().DB.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer tx.Rollback() //nolint:errcheck // without effect after the test
+	_, err = tx.ExecContext(t.Context(), "UPDATE memberships SET role = 'ADMIN' WHERE store_id = $1", other.Stores[0])
+	must(t, err)
+	if err := create(); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("test key: got error %v, want UNAVAILABLE", err)
+	}
+	must(t, tx.Rollback())
+	must(t, create())
+}
