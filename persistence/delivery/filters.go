@@ -204,7 +204,7 @@ func (f *filters) evaluate(now time.Time, queue string, events []filteredEvent,
 	expressions map[app.SubscriptionID]expression,
 ) {
 	f.group.Go(func() {
-		run := filterRun{filters: f, ctx: f.ctx, now: now, queue: queue, expressions: expressions}
+		run := filterRun{filters: f, ctx: f.ctx, waiting: f.ctx, now: now, queue: queue, expressions: expressions}
 		defer run.end()
 		made, ok := run.batch(events)
 		if !ok {
@@ -226,6 +226,7 @@ type filterRun struct {
 	*filters
 
 	ctx         context.Context //nolint:containedctx // of the whole run
+	waiting     context.Context //nolint:containedctx // for turns
 	now         time.Time
 	queue       string
 	expressions map[app.SubscriptionID]expression
@@ -233,12 +234,12 @@ type filterRun struct {
 	began       time.Time     // of the present turn; zero = it is not the turn of the queue
 }
 
-// batch decides all filters of the next events, until the batch ends. It returns false if ctx ends before.
+// batch decides all filters of the next events, until the batch ends. It returns false if a context ends before.
 func (r *filterRun) batch(events []filteredEvent) (made []decision, ok bool) {
 	for _, event := range events {
 		decided, ok := r.evaluate(event)
 		if !ok {
-			return nil, false
+			return made, false
 		}
 		if made = append(made, decided...); r.used > filterBatch {
 			break
@@ -247,7 +248,7 @@ func (r *filterRun) batch(events []filteredEvent) (made []decision, ok bool) {
 	return made, true
 }
 
-// evaluate decides all filters of an event, whose body it decodes once. It returns false if ctx ends before.
+// evaluate decides all filters of an event, whose body it decodes once. It returns false if a context ends before.
 func (r *filterRun) evaluate(event filteredEvent) ([]decision, bool) {
 	var data any
 	made := make([]decision, 0, len(event.Pairs))
@@ -283,13 +284,13 @@ func (r *filterRun) matches(eventType string, data any, pair decision, expressio
 	return matches
 }
 
-// turn waits for the turn of the queue, unless the present one continues. It returns false if ctx ends before.
+// turn waits for the turn of the queue, unless the present one continues. It returns false if a context ends.
 func (r *filterRun) turn() bool {
 	if !r.began.IsZero() && time.Since(r.began) < filterTurn {
 		return r.ctx.Err() == nil
 	}
 	r.end()
-	if r.turns.Take(r.ctx, r.queue) != nil {
+	if r.turns.Take(r.waiting, r.queue) != nil {
 		return false
 	}
 	r.began = time.Now()

@@ -31,17 +31,20 @@ type missedPeriod struct {
 	least, most int64
 }
 
-// missedPeriod returns the period of a bulk replay. If it does not end before the creation of the bulk replay, it has
-// the events of clocks that are ahead of that of the creation.
+// missedPeriod returns the period of a bulk replay. One that does not end before the creation of the bulk replay ends
+// positionSkew after it, and so has the events of clocks that are ahead.
 func (r *replayRow) missedPeriod() missedPeriod {
-	to := r.CreatedTo
-	if !to.Before(r.CreatedAt) {
-		to = to.Add(positionSkew)
+	last := r.CreatedAt.Add(positionSkew)
+	in := missedPeriod{
+		from: r.CreatedFrom, to: r.CreatedTo,
+		least: app.FirstPosition(r.CreatedFrom.Add(-positionSkew)), most: app.FirstPosition(last),
 	}
-	return missedPeriod{
-		from: r.CreatedFrom, to: to,
-		least: app.FirstPosition(r.CreatedFrom.Add(-positionSkew)), most: app.FirstPosition(to.Add(positionSkew)),
+	if r.CreatedTo.Before(r.CreatedAt) {
+		in.most = min(in.most, app.FirstPosition(r.CreatedTo.Add(positionSkew)))
+	} else {
+		in.to = last
 	}
+	return in
 }
 
 // countMissed counts the events without a delivery to the subscription, and those of them that have no stored body. It
@@ -49,6 +52,9 @@ func (r *replayRow) missedPeriod() missedPeriod {
 func (r *replayRow) countMissed(ctx context.Context, tx bun.Tx) error {
 	types, err := r.missedTypes(ctx, tx)
 	if err != nil {
+		return err
+	}
+	if _, err := tx.Tx.ExecContext(ctx, alongIndexes); err != nil {
 		return err
 	}
 	in := r.missedPeriod()
@@ -127,7 +133,7 @@ func queueMissedItems(
 }
 
 // queueMissed queues deliveries of events that have a body to the subscription of a bulk replay, where those of a
-// resource take turns. A claim counts each as a replay.
+// resource take turns. A claim counts each as a replay. Those to an inactive subscription end as dead letters.
 func queueMissed(
 	ctx context.Context, tx bun.Tx, now time.Time, row replayRow, events []app.EventID,
 ) ([]deliveryRow, error) {
@@ -155,6 +161,9 @@ func queueMissed(
 			d.created_at`,
 		row.StoreID, row.SubscriptionID, pgdialect.Array(ids), now, row.ID).Scan(ctx, &queued)
 	if err != nil {
+		return nil, err
+	}
+	if err := endReplaysToInactive(ctx, tx, now, []app.SubscriptionID{row.SubscriptionID}); err != nil {
 		return nil, err
 	}
 	return queued, wakeRelays(ctx)

@@ -90,17 +90,19 @@ func loadMissed(ctx context.Context, tx bun.Tx, row replayRow, version int64, ev
 	return loaded, err
 }
 
-// decide evaluates the filter for missed events, in the turns of their queue, until a batch ends. It returns the error
-// of ctx if ctx ends before.
+// missedTurnWait is the time after which a step of a bulk replay without a turn leaves its place among the jobs.
+const missedTurnWait = time.Second
+
+// decide evaluates the filter for missed events, in the turns of their queue, until a batch ends. It returns fewer
+// decisions, or none, if it gets no turn within missedTurnWait, and the error of ctx if ctx ends before.
 func (f *filters) decide(ctx context.Context, now time.Time, missed *missedEvents) ([]decision, error) {
+	waiting, cancel := context.WithTimeout(ctx, missedTurnWait)
+	defer cancel()
 	run := filterRun{
-		filters: f, ctx: ctx, now: now, queue: missed.queue,
+		filters: f, ctx: ctx, waiting: waiting, now: now, queue: missed.queue,
 		expressions: map[app.SubscriptionID]expression{missed.filter.ID: missed.filter},
 	}
 	defer run.end()
-	made, ok := run.batch(missed.events)
-	if !ok {
-		return nil, ctx.Err()
-	}
-	return made, nil
+	made, _ := run.batch(missed.events)
+	return made, ctx.Err()
 }

@@ -149,12 +149,24 @@ func TestChangedFilterOfMissedEvents(t *testing.T) {
 	_, err := db.ChangeSubscription(t.Context(), noon, store, owner, id, app.SubscriptionChange{Filter: &replaced}, 0)
 	must(t, err)
 	turns.Give("other", 0)
-	want := app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 1}
-	if got := <-done; got != want {
-		t.Errorf("step during the change: got %+v, want %+v", got, want)
+	if got := <-done; got.Status != app.ReplayRunning || got.Matched != 1 || got.Replayed != 0 {
+		t.Errorf("step during the change: got %+v, want no event queued or excluded", got)
 	}
 	step(t, db, store, replay.ID, 100)
 	if diff := gocmp.Diff([]app.EventID{event}, received(t, db, id)); diff != "" {
 		t.Errorf("events (-want +got):\n%s", diff)
+	}
+}
+
+// A step that gets no turn leaves its place among the jobs.
+func TestFilterOfMissedEventsWithoutTurn(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	store, replay := costlyReplay(t, db)
+	turns := db.FilterTurns()
+	must(t, turns.Take(t.Context(), "other"))
+	want := app.ReplayStep{Status: app.ReplayRunning, Matched: 10}
+	if got := step(t, db, store, replay, 100); got != want || turns.Waiting() != 0 {
+		t.Errorf("step: got %+v and %d that wait, want %+v", got, turns.Waiting(), want)
 	}
 }

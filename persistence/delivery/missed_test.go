@@ -123,6 +123,7 @@ func TestMissedEventsOfClocksAhead(t *testing.T) {
 		"a begin in the past":  {time.Second, 10 * time.Minute, 10 * time.Minute, []app.EventID{ahead}},
 		"a clock behind":       {-time.Hour, -30 * time.Second, -30 * time.Second, []app.EventID{before, ahead, last}},
 		"an end before":        {-time.Hour, -time.Second, 10 * time.Minute, []app.EventID{before}},
+		"an end in the future": {-time.Hour, 24 * time.Hour, time.Second, []app.EventID{before, ahead, last}},
 		"nothing after an end": {-time.Hour, -2 * time.Second, 10 * time.Minute, nil},
 	} {
 		id := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
@@ -145,5 +146,31 @@ func TestMissedEventsOfClocksAhead(t *testing.T) {
 		if diff := gocmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: events (-want +got):\n%s", name, diff)
 		}
+	}
+}
+
+// A replay of missed events to an inactive webhook ends by the job of the deactivation.
+func TestMissedEventsOfInactiveWebhook(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	dispatchAll(t, db)
+	emitAt(t, db, store, app.EventOrderCreated, noon)
+	dispatchAll(t, db)
+	id := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	off := false
+	_, err := db.ChangeSubscription(t.Context(), noon, store, owner, id, app.SubscriptionChange{IsActive: &off}, 0)
+	must(t, err)
+	persistencetest.TakeJobs(t, db, later)
+	replay := createReplay(t, db, store, app.NewBulkReplay{
+		SubscriptionID: id, DeliveryStatus: app.ReplayedMissed, From: app.At(noon), To: app.At(noon.Add(time.Second)),
+	})
+	step(t, db, store, replay.ID, 100)
+	jobs := persistencetest.TakeJobs(t, db, later.Add(time.Second))
+	if !slices.ContainsFunc(jobs, func(job app.Job) bool {
+		return job.Kind == app.JobDeactivation && job.Subject == string(id)
+	}) {
+		t.Errorf("jobs after the step: got %+v, want a deactivation", jobs)
 	}
 }

@@ -27,7 +27,7 @@ type replayItem struct {
 // ContinueBulkReplay lists or queues the next deliveries of a bulk replay, in one transaction. It queues none while the
 // limits are reached. A repeated call resumes where the previous call ended. Of a bulk replay that has ended,
 // it removes the rest of the list. A filter of missed events is evaluated between two transactions, in the turns of the
-// website. It returns NOT_FOUND if there is no such bulk replay.
+// website; a step that gets no turn soon has not moved. It returns NOT_FOUND if there is no such bulk replay.
 func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app.StoreID, id app.ReplayID,
 	limits app.ReplayLimits,
 ) (app.ReplayStep, error) {
@@ -37,7 +37,8 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 	if err != nil || filter.undecided == nil {
 		return step, err
 	}
-	if filter.decided, err = q.filters.decide(ctx, now, filter.undecided); err != nil {
+	if filter.decided, err = q.filters.decide(ctx, now, filter.undecided); err != nil || len(filter.decided) == 0 {
+		step.Moved = false
 		return step, err
 	}
 	return q.continueBulkReplay(ctx, now, store, id, limits, &filter)
