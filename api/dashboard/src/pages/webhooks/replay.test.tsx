@@ -11,7 +11,7 @@ afterEach(() => vi.restoreAllMocks());
 
 test("the dry run and the replay use the same filters", async () => {
   vi.spyOn(api, "GET").mockResolvedValue({ data: [] } as never);
-  type ReplayBody = { reason?: string; status?: string; dryRun?: boolean };
+  type ReplayBody = { to?: string; reason?: string; status?: string; dryRun?: boolean };
   const dryRuns: ReplayBody[] = [];
   const replays: ReplayBody[] = [];
   vi.spyOn(api, "POST").mockImplementation(((_path: string, { body }: { body: ReplayBody }) => {
@@ -32,6 +32,7 @@ test("the dry run and the replay use the same filters", async () => {
     { reason: "HTTP 500", status: "dead_letter" },
     { reason: undefined, status: "dead_letter" },
   ]);
+  expect([...dryRuns, ...replays].filter(({ to }) => to !== undefined)).toEqual([]); // includes clocks that are ahead
   await userEvent.selectOptions(screen.getByLabelText("Reason"), "HTTP 500");
   await userEvent.selectOptions(screen.getByLabelText("Status"), "cancelled");
   await screen.findByRole("button", { name: "Replay 5" });
