@@ -310,11 +310,15 @@ func (b *binder) integer(v reflect.Value, path, text string) {
 	v.SetInt(n)
 }
 
-// idempotencyKey binds the Idempotency-Key header of operations that accept it.
+// idempotencyKey binds the Idempotency-Key header. An operation that does not accept it refuses it, because the caller
+// expects that a repetition has no effect.
 func (b *binder) idempotencyKey(c *call) {
 	const name = "Idempotency-Key"
 	keys := c.request.Header.Values(name)
 	if !c.route.Idempotent {
+		if len(keys) > 0 {
+			b.fault(name, "is not accepted by this operation")
+		}
 		return
 	}
 	c.once = &persistence.Once{

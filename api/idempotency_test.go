@@ -64,6 +64,31 @@ func TestRepeatedRequests(t *testing.T) {
 	}
 }
 
+// All other operations refuse an Idempotency-Key before they have an effect.
+func TestIdempotencyKeysThatAreNotAccepted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	customer := w.addCustomer("own", "ada@example.com")
+	own := *w.stores["own"]
+	own.order = w.orderOf("own", customer.Customer.ID)
+	w.stores["a customer's"] = &own
+	for _, rt := range routes() {
+		who := permitted[rt.Method+" "+rt.Path]
+		store, token := "own", ""
+		switch {
+		case rt.Idempotent, who == "refresh cookie":
+			continue
+		case strings.Contains(who, "OWNER"):
+			token = w.tokens["OWNER"]
+		case strings.Contains(who, "PLATFORM"):
+			token = w.tokens["PLATFORM"]
+		case strings.Contains(who, "CUSTOMER"):
+			store, token = "a customer's", customer.AccessToken
+		}
+		w.attempt(rt, store, token, header("Idempotency-Key", "k")).refused(app.CodeValidationFailed, "Idempotency-Key")
+	}
+}
+
 // The repeated response respects the current role of the caller.
 func TestRepeatedResponseFollowsTheRole(t *testing.T) {
 	t.Parallel()

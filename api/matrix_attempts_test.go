@@ -1,6 +1,7 @@
 package api
 
 import (
+	"net/http"
 	"strings"
 	"time"
 
@@ -10,7 +11,7 @@ import (
 )
 
 // attempt sends a valid request to a route. {id} is the id of a row of the store.
-func (w *world) attempt(rt route, store, token string) *response {
+func (w *world) attempt(rt route, store, token string, changes ...func(*http.Request)) *response {
 	w.Helper()
 	s := w.stores[store]
 	ids := map[string]string{
@@ -82,7 +83,7 @@ func (w *world) attempt(rt route, store, token string) *response {
 	if before, found := strings.CutSuffix(path, "{addressId}"); found {
 		path = before + string(w.addAddress(s.id, *s.order.Customer.ID).ID)
 	}
-	return w.do(rt.Method, path+query(rt), token, w.body(rt))
+	return w.do(rt.Method, path+query(rt), token, w.body(rt), changes...)
 }
 
 // sessionNamed returns the session of an access token, or an unknown session for other credentials.
@@ -97,8 +98,8 @@ func sessionNamed(token string) string {
 
 // confirmed lists the paths of operations that confirm the caller's password.
 var confirmed = map[string]bool{
-	"/auth/password": true, "/customer-auth/password": true, "/auth/otp": true, "/auth/otp/recovery-codes": true,
-	"/auth/reauthenticate": true,
+	"/auth/password": true, "/customer-auth/password": true, "/customer-auth/email": true, "/auth/otp": true,
+	"/auth/otp/recovery-codes": true, "/auth/reauthenticate": true,
 }
 
 // query returns the required query parameters of a route.
