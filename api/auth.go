@@ -3,11 +3,13 @@ package api
 import (
 	"cmp"
 	"context"
+	"errors"
 	"net/http"
 	"strings"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/identity"
 )
 
 // Operations of users who log in.
@@ -157,10 +159,15 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 			return loginOut{}, err
 		}
 	}
-	if err := s.checkOTP(ctx, c, login.User, in.OTP); err != nil {
+	use, err := s.otpUse(ctx, c, login.User.ID, in.OTP)
+	if err != nil {
 		return loginOut{}, err
 	}
-	out, err := s.startSession(ctx, c, login.User, cmp.Or(fresh, login.PasswordHash), in.StoreID)
+	out, err := s.startSession(ctx, c, login.User, cmp.Or(fresh, login.PasswordHash), &use, in.StoreID)
+	if refused, ok := errors.AsType[identity.OTPRefused](err); ok {
+		s.otpFailed(c, login.User, err)
+		return loginOut{}, refused.Unwrap()
+	}
 	switch app.CodeOf(err) {
 	case app.CodeNotFound, app.CodeInvalidCredentials:
 		return loginOut{}, refused
@@ -177,12 +184,12 @@ func badCredentials() error {
 	return app.Errorf(app.CodeInvalidCredentials, "the email or password is incorrect")
 }
 
-// startSession logs a user in whose password matched a hash. It returns the errors of
-// persistence.DB.StartVerifiedSession.
+// startSession logs a user in whose password matched a hash. use is nil if the one-time password has been checked. It
+// returns the errors of persistence.DB.StartVerifiedSession.
 func (s *Server) startSession(
-	ctx context.Context, c *call, user app.User, verified string, store app.StoreID,
+	ctx context.Context, c *call, user app.User, verified string, use *identity.OTPUse, store app.StoreID,
 ) (loginOut, error) {
-	session, err := s.db.StartVerifiedSession(ctx, c.now, c.actor(), user, verified, store, s.tokens.refreshTTL)
+	session, err := s.db.StartVerifiedSession(ctx, c.now, c.actor(), user, verified, use, store, s.tokens.refreshTTL)
 	if err != nil {
 		return loginOut{}, err
 	}

@@ -155,7 +155,7 @@ func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, ver
 	if err != nil {
 		return loginOut{}, err
 	}
-	return s.startSession(ctx, c, user, verified, store)
+	return s.startSession(ctx, c, user, verified, nil, store)
 }
 
 // checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of login.

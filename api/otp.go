@@ -103,20 +103,30 @@ func (s *Server) disableOTP(ctx context.Context, c *call, in currentPasswordIn) 
 }
 
 // checkOTP checks and uses up the one-time password of a user whose password is right. It returns OTP_REQUIRED,
-// INVALID_CREDENTIALS or RATE_LIMITED. A wrong or used code is recorded as a failed login. The hash of a recovery code
-// takes a slot.
+// INVALID_CREDENTIALS or RATE_LIMITED. A wrong or used code is recorded as a failed login.
 func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.Secret) error {
-	failures := s.limiter.budget(1, "otp", string(user.ID))
-	failures.Most = otp.Failures
-	recovery, err := s.recoveryHash(ctx, c, user.ID, code, failures)
+	use, err := s.otpUse(ctx, c, user.ID, code)
 	if err != nil {
 		return err
 	}
-	err = s.db.UseOTP(ctx, c.now, c.actor(), user, code, recovery, failures)
+	err = s.db.UseOTP(ctx, c.now, c.actor(), user, use)
+	s.otpFailed(c, user, err)
+	return err
+}
+
+// otpFailed records a wrong or used one-time password as a failed login.
+func (s *Server) otpFailed(c *call, user app.User, err error) {
 	if app.CodeOf(err) == app.CodeInvalidCredentials {
 		s.loginFailed(c, user, app.FaultOTP)
 	}
-	return err
+}
+
+// otpUse returns the use of a one-time password. The hash of a recovery code takes a slot.
+func (s *Server) otpUse(ctx context.Context, c *call, user app.UserID, code app.Secret) (identity.OTPUse, error) {
+	failures := s.limiter.budget(1, "otp", string(user))
+	failures.Most = otp.Failures
+	recovery, err := s.recoveryHash(ctx, c, user, code, failures)
+	return identity.OTPUse{Code: code, Recovery: recovery, Failures: failures}, err
 }
 
 // recoveryHash returns the hash of a recovery code that a user gives, "" for a code of an authenticator and for a user

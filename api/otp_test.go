@@ -230,6 +230,26 @@ func TestConcurrentOTPs(t *testing.T) {
 	}
 }
 
+// A login that cannot start a session does not use a code up.
+func TestLoginKeepsTheCodeOfNoSession(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server, _ := w.serverWithLocks(24, 10*time.Millisecond)
+	for name, a := range w.otpAccounts() {
+		u := a.enroll()
+		for kind, code := range map[string]string{"code": w.code(u.secret, 1), "recovery code": u.recovery[0]} {
+			t.Run(name+" with a "+kind, func(*testing.T) {
+				login := altered(u.login, object{"otp": code})
+				release := w.held("LOCK TABLE sessions IN SHARE MODE")
+				w.doOn(server, "POST", "/auth/login", "", login).refused(app.CodeUnavailable)
+				release()
+				w.doOn(server, "POST", "/auth/login", "", login).ok(200, nil)
+				w.doOn(server, "POST", "/auth/login", "", login).refused(app.CodeInvalidCredentials)
+			})
+		}
+	}
+}
+
 func TestRecoveryCodes(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -35,7 +35,11 @@ func TestAccountLocks(t *testing.T) {
 	}{
 		{"SetPasswordHash", func(ctx context.Context) error { return db.SetPasswordHash(ctx, r.Owner.ID, "-", "-") }},
 		{"UseOTP", func(ctx context.Context) error {
-			return db.UseOTP(ctx, noon, app.Actor{}, r.Owner, app.Secret{}, "", identity.Budget{})
+			return db.UseOTP(ctx, noon, app.Actor{}, r.Owner, identity.OTPUse{})
+		}},
+		{"StartVerifiedSession", func(ctx context.Context) error {
+			_, err := db.StartVerifiedSession(ctx, noon, app.Actor{}, r.Owner, "-", &identity.OTPUse{}, "", time.Hour)
+			return err
 		}},
 		{"MailReset", func(ctx context.Context) error {
 			return db.MailReset(ctx, noon, r.Owner.ID, app.NewSecret("another link"))

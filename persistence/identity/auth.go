@@ -112,25 +112,34 @@ type Session struct {
 func (db *DB) StartSession(
 	ctx context.Context, now time.Time, by app.Actor, user app.User, wanted app.StoreID, ttl time.Duration,
 ) (Session, error) {
-	return db.startSession(ctx, now, by, user, nil, wanted, ttl)
+	return db.startSession(ctx, now, by, user, nil, nil, wanted, ttl)
 }
 
 // StartVerifiedSession is [DB.StartSession] for a user whose password matched a hash. It returns
 // INVALID_CREDENTIALS if that is no longer the user's hash, or the user has been disabled: a login that
-// began before a change of the password must not survive it.
+// began before a change of the password must not survive it. use is nil if the one-time password has been checked;
+// otherwise a right one is used up only if the session starts. An [OTPRefused] contains the error of [DB.UseOTP],
+// except RATE_LIMITED.
 func (db *DB) StartVerifiedSession(
-	ctx context.Context, now time.Time, by app.Actor, user app.User, verified string, wanted app.StoreID,
+	ctx context.Context, now time.Time, by app.Actor, user app.User, verified string, use *OTPUse, wanted app.StoreID,
 	ttl time.Duration,
 ) (Session, error) {
-	return db.startSession(ctx, now, by, user, &verified, wanted, ttl)
+	return db.startSession(ctx, now, by, user, &verified, use, wanted, ttl)
 }
 
 func (db *DB) startSession(
-	ctx context.Context, now time.Time, by app.Actor, user app.User, verified *string, wanted app.StoreID,
+	ctx context.Context, now time.Time, by app.Actor, user app.User, verified *string, use *OTPUse, wanted app.StoreID,
 	ttl time.Duration,
 ) (Session, error) {
 	session := Session{ID: app.NewID[app.SessionID](now)}
+	var refusal error
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		refusal = nil
+		if use != nil {
+			if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+				return err
+			}
+		}
 		var last sql.NullString
 		var hash string
 		var disabled bool
@@ -141,6 +150,11 @@ func (db *DB) startSession(
 		}
 		if verified != nil && (hash != *verified || disabled) {
 			return app.Errorf(app.CodeInvalidCredentials, "the password has changed; log in with the new password")
+		}
+		if use != nil {
+			if refusal, err = db.checkOTP(ctx, tx, now, by, user, *use); err != nil || refusal != nil {
+				return err
+			}
 		}
 		var suspended []app.StoreID
 		if session.Stores, suspended, err = stores(ctx, tx, user.ID); err != nil {
@@ -170,6 +184,9 @@ func (db *DB) startSession(
 		}
 		return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
 	})
+	if err == nil && refusal != nil {
+		err = OTPRefused{refusal}
+	}
 	return session, err
 }
 

@@ -187,44 +187,60 @@ func (db *DB) RecoveryHash(ctx context.Context, user app.UserID, failures Budget
 	return hash, err
 }
 
+// OTPUse is what a user gives as a one-time password.
+type OTPUse struct {
+	Code     app.Secret
+	Recovery string // hash of a recovery code; "" = Code is of an authenticator
+	Failures Budget // of wrong codes
+}
+
+// OTPRefused is an error of [DB.StartVerifiedSession] because of the one-time password.
+type OTPRefused struct{ error }
+
+func (e OTPRefused) Unwrap() error { return e.error }
+
 // UseOTP uses up a code of a user whose password has been verified, or the recovery code with a hash. It does nothing
 // if one-time passwords are disabled or there is no such user. It returns OTP_REQUIRED for an empty code,
 // INVALID_CREDENTIALS for a wrong or used one, which it counts against the budget of failures, and RATE_LIMITED while
 // that budget is used up. The lock of the user serializes concurrent calls, so that exactly one can use a code.
-func (db *DB) UseOTP(
-	ctx context.Context, now time.Time, by app.Actor, user app.User, code app.Secret, recovery string, failures Budget,
-) error {
+func (db *DB) UseOTP(ctx context.Context, now time.Time, by app.Actor, user app.User, use OTPUse) error {
 	var refusal error
-	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		refusal = nil
+	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
 		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
 			return err
 		}
-		state, err := lockOTP(ctx, tx, user.ID)
-		if errors.Is(err, sql.ErrNoRows) || err == nil && !state.on {
-			return nil
-		}
-		if err != nil {
-			return err
-		}
-		if code.Len() == 0 {
-			refusal = app.Errorf(app.CodeOTPRequired, "this account requires a one-time password; send it as otp")
-			return nil
-		}
-		if err := otpFailures(ctx, tx, checkOTPFailures, failures); err != nil {
-			return err
-		}
-		ok, err := db.useOTP(ctx, tx, now, by, user, state, code, recovery)
-		if err != nil || ok {
-			return err
-		}
-		refusal = app.Errorf(app.CodeInvalidCredentials, "the one-time password is incorrect or already used")
-		return otpFailures(ctx, tx, countOTPFailure, failures) // committed, because f returns nil
+		refusal, err = db.checkOTP(ctx, tx, now, by, user, use)
+		return err
 	})
 	if err != nil {
 		return err
 	}
 	return refusal
+}
+
+// checkOTP is [DB.UseOTP] in a transaction, which must be committed also after a refusal.
+func (db *DB) checkOTP(
+	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, use OTPUse,
+) (refusal, err error) {
+	state, err := lockOTP(ctx, tx, user.ID)
+	if errors.Is(err, sql.ErrNoRows) || err == nil && !state.on {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if use.Code.Len() == 0 {
+		return app.Errorf(app.CodeOTPRequired, "this account requires a one-time password; send it as otp"), nil
+	}
+	if err := otpFailures(ctx, tx, checkOTPFailures, use.Failures); err != nil {
+		return nil, err
+	}
+	ok, err := db.useOTP(ctx, tx, now, by, user, state, use)
+	if err != nil || ok {
+		return nil, err
+	}
+	refusal = app.Errorf(app.CodeInvalidCredentials, "the one-time password is incorrect or already used")
+	return refusal, otpFailures(ctx, tx, countOTPFailure, use.Failures)
 }
 
 const (
@@ -247,15 +263,14 @@ func otpFailures(ctx context.Context, tx bun.Tx, query string, failures Budget) 
 
 // useOTP reports whether a code or a recovery code of a locked user is right and unused, and uses it up.
 func (db *DB) useOTP(
-	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, state otpState, code app.Secret,
-	recovery string,
+	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, state otpState, use OTPUse,
 ) (bool, error) {
-	if otp.IsCode(code) {
+	if otp.IsCode(use.Code) {
 		secret, err := db.sealer.Open(state.sealed, string(user.ID))
 		if err != nil {
 			return false, err
 		}
-		step, ok, err := otp.Match(secret, code, now, state.lastStep)
+		step, ok, err := otp.Match(secret, use.Code, now, state.lastStep)
 		if err != nil || !ok {
 			return false, err
 		}
@@ -263,7 +278,7 @@ func (db *DB) useOTP(
 		return err == nil, err
 	}
 	result, err := tx.Tx.ExecContext(ctx, `UPDATE users SET recovery_hashes = array_remove(recovery_hashes, $1)
-		WHERE id = $2 AND $1 = ANY (recovery_hashes)`, recovery, user.ID)
+		WHERE id = $2 AND $1 = ANY (recovery_hashes)`, use.Recovery, user.ID)
 	if err != nil {
 		return false, err
 	}
