@@ -35,14 +35,21 @@ const issuesToken = (operation) =>
     return status.startsWith("2") && "accessToken" in (resolve(schema?.properties?.data)?.properties ?? {});
   });
 
-/** Returns the code of a set with the paths whose POST has a property. */
-function posts(name, comment, has) {
-  const paths = Object.entries(document.paths).filter(([, item]) => item.post && has(item.post));
-  if (paths.length === 0) throw new Error(`no operation for ${name}: has the document changed?`);
-  const lines = paths.map(([path]) => `  ${JSON.stringify(path)},\n`);
+/** Returns the code of a set of texts. */
+function set(name, comment, texts) {
+  if (texts.length === 0) throw new Error(`no operation for ${name}: has the document changed?`);
+  const lines = texts.map((text) => `  ${JSON.stringify(text)},\n`);
   const declaration = `export const ${name}: ReadonlySet<string> = /* @__PURE__ */ new Set([\n${lines.join("")}]);`;
   return `\n/** ${comment} */\n${declaration}\n`;
 }
+
+const paths = Object.entries(document.paths);
+const keyed = ["post", "patch"].flatMap((method) =>
+  paths
+    .filter(([, item]) => item[method] && acceptsKey(item[method]))
+    .map(([path]) => `${method.toUpperCase()} ${path}`),
+);
+const issuers = paths.filter(([, item]) => item.post && issuesToken(item.post)).map(([path]) => path);
 
 const codes = document.components.schemas.ErrorCode["x-extensible-enum"];
 mkdirSync(target, { recursive: true });
@@ -50,8 +57,8 @@ writeFileSync(new URL("schema.ts", target), header + astToString(await openapiTS
 writeFileSync(
   new URL("operations.ts", target),
   header +
-    posts("idempotent", "The paths whose POST accepts an Idempotency-Key.", acceptsKey) +
-    posts("tokenIssuers", "The paths whose POST returns an access token.", issuesToken) +
+    set("idempotent", "The methods and paths of operations that accept an Idempotency-Key.", keyed) +
+    set("tokenIssuers", "The paths whose POST returns an access token.", issuers) +
     "\n/** The code of an error. Later releases add codes: treat an unknown code by its HTTP status. */\n" +
     `export type ErrorCode =\n${codes.map((code) => `  | "${code}"\n`).join("")}  | (string & {});\n`,
 );

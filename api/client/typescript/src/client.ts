@@ -61,7 +61,7 @@ export interface Client {
 
 /**
  * Returns a client of the API. It repeats requests that the service asks to repeat: those with the status 429 always,
- * and those that may have been processed (503, or no response) only if they are safe: GET, and POST with an
+ * and those that may have been processed (503, or no response) only if they are safe: GET, and those with an
  * Idempotency-Key. It sends such a key with each operation that accepts one, the same key in every repetition. Give a
  * key of your own, in `params.header`, to repeat a call after a restart of your program.
  */
@@ -90,7 +90,7 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
 
   /** Sends a request with all repetitions. */
   async function exchange(request: Request, path: string): Promise<Response> {
-    const keyed = request.method === "POST" && idempotent.has(path);
+    const keyed = idempotent.has(`${request.method} ${path}`);
     if (keyed && !request.headers.has("Idempotency-Key"))
       request.headers.set("Idempotency-Key", globalThis.crypto.randomUUID());
     const repeatable = keyed || request.method === "GET";

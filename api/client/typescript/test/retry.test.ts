@@ -39,6 +39,15 @@ test("a POST that accepts a key has the same one in every repetition, and anothe
   expect(new Set(requests.map(({ body }) => body)).size).toBe(1);
 });
 
+test("a change of an order is repeated with its key", async () => {
+  const refusals = [failure(503, "UNAVAILABLE", { "Retry-After": "1" })];
+  const { client, requests } = serve(() => refusals.shift() ?? success({ id: "ord_1" }));
+  const params = { path: { id: "ord_1" }, header: { "If-Match": '"1"' } };
+  await settle(client.PATCH("/orders/{id}", { params, body: { note: "no nuts" } }));
+  const keys = requests.map(({ headers }) => headers.get("Idempotency-Key"));
+  expect(keys).toEqual([expect.any(String), keys[0]]);
+});
+
 test("a key of the caller is kept, and operations without keys get none", async () => {
   const { client, requests } = serve(() => success({}));
   await client.POST("/webhooks/{id}/test", { params: { path: { id: "whk_1" } } });
