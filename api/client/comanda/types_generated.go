@@ -3520,7 +3520,8 @@ type ReplayWebhookRequest struct {
 	// Only deliveries with this status. missed: events of the period that match the webhook's current events and have
 	// no delivery to it, for example because the webhook did not exist. The period then applies to the events.
 	Status *ReplayedStatus `json:"status,omitzero"`
-	// Only deliveries created before this time. Default: now.
+	// Only deliveries created before this time. Default: now, and for missed two minutes later, for servers whose
+	// clocks are ahead.
 	To *time.Time `json:"to,omitzero"`
 }
 

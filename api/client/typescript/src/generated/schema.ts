@@ -10553,7 +10553,7 @@ export interface components {
             status?: components["schemas"]["ReplayedStatus"];
             /**
              * Format: date-time
-             * @description Only deliveries created before this time. Default: now.
+             * @description Only deliveries created before this time. Default: now, and for missed two minutes later, for servers whose clocks are ahead.
              */
             to?: string;
         };
