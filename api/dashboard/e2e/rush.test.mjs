@@ -237,7 +237,7 @@ describe("a new order", () => {
       await slip.getByText("2×").waitFor();
       await slip.getByText("+ Double cheese").waitFor();
       await slip.getByText("Well done").waitFor();
-      await slip.getByText(/^Ready at \d/).waitFor();
+      await slip.getByText(/^Ready at .*\d:\d\d/).waitFor();
       const receipt = page.getByTestId("receipt");
       await receipt.getByText("Total", { exact: true }).waitFor();
       for (const text of ["+491512345678", "Hauptstr. 1, Berlin, Germany", "Ring twice", "No onions"])
