@@ -15,18 +15,12 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// Limits of the evaluation of filters. Queues take turns, one at a time. Each turn is followed by a pause of the same
-// length, so that the filters of all websites use at most half a processor.
+// Limits of the events whose filters are evaluated.
 const (
-	filterTurn  = 5 * time.Millisecond  // after which a turn ends with the current evaluation
-	filterBatch = 50 * time.Millisecond // of turns, after which a batch ends with the current event
-
 	filterEvents = 500     // events of a queue that are loaded together
 	filterBytes  = 1 << 18 // and bytes of their bodies, unless it is a single event
 
-	decisionAge       = 10 * time.Second // of decisions about events that another relay has dispatched
-	filterErrorsEvery = time.Minute      // between two writes of the error of a subscription
-	filterErrorsBatch = 100              // subscriptions whose error one statement writes
+	decisionAge = 10 * time.Second // of decisions about events that another relay has dispatched
 )
 
 // decision is the result of a filter for an event.
@@ -66,15 +60,6 @@ type decisions struct {
 	ready  bool      // otherwise they are being evaluated
 	passed bool      // to a dispatch
 	at     time.Time // of the dispatch that asked for them
-}
-
-// filterError is a failed evaluation.
-type filterError struct {
-	Subscription app.SubscriptionID
-	Version      int64
-	Event        app.EventID
-	Message      string
-	At           time.Time
 }
 
 // filters evaluates the filters of events that wait for their dispatch. A dispatch returns the undecided events, and
@@ -192,13 +177,6 @@ func (f *filters) drop(wanted map[string]*undecided) {
 	}
 }
 
-// filteredEvent is an event with the filters to evaluate.
-type filteredEvent struct {
-	Type  string
-	Body  []byte // nil if it is erased
-	Pairs []decision
-}
-
 // evaluate evaluates the filters of events of a queue in the background. expressions are those of the subscriptions.
 func (f *filters) evaluate(now time.Time, queue string, events []filteredEvent,
 	expressions map[app.SubscriptionID]expression,
@@ -219,133 +197,6 @@ func (f *filters) evaluate(now time.Time, queue string, events []filteredEvent,
 			wake()
 		}
 	})
-}
-
-// filterRun is the evaluation of a batch.
-type filterRun struct {
-	*filters
-
-	ctx         context.Context //nolint:containedctx // of the whole run
-	waiting     context.Context //nolint:containedctx // for turns
-	now         time.Time
-	queue       string
-	expressions map[app.SubscriptionID]expression
-	used        time.Duration // in earlier turns
-	began       time.Time     // of the present turn; zero = it is not the turn of the queue
-}
-
-// batch decides all filters of the next events, until the batch ends. It returns false if a context ends before.
-func (r *filterRun) batch(events []filteredEvent) (made []decision, ok bool) {
-	for _, event := range events {
-		decided, ok := r.evaluate(event)
-		if !ok {
-			return made, false
-		}
-		if made = append(made, decided...); r.used > filterBatch {
-			break
-		}
-	}
-	return made, true
-}
-
-// evaluate decides all filters of an event, whose body it decodes once. It returns false if a context ends before.
-func (r *filterRun) evaluate(event filteredEvent) ([]decision, bool) {
-	var data any
-	made := make([]decision, 0, len(event.Pairs))
-	for i, pair := range event.Pairs {
-		if !r.turn() {
-			return nil, false
-		}
-		if i == 0 && event.Body != nil {
-			decoded, err := filter.Data(event.Body)
-			if err != nil { // impossible: the service has encoded it
-				event.Body = nil
-			}
-			data = decoded
-		}
-		pair.Matches = true
-		if of, ok := r.expressions[pair.Subscription]; ok && of.Version == pair.Version && event.Body != nil {
-			pair.Matches = r.matches(event.Type, data, pair, of.Filter)
-		}
-		made = append(made, pair)
-	}
-	return made, r.ctx.Err() == nil
-}
-
-func (r *filterRun) matches(eventType string, data any, pair decision, expression string) bool {
-	program := r.program(r.queue, pair, expression)
-	if program.filter == nil {
-		return true
-	}
-	matches, _, err := program.filter.Matches(r.ctx, eventType, data)
-	if err != nil && r.ctx.Err() == nil {
-		r.report(program, pair, err, r.now)
-	}
-	return matches
-}
-
-// turn waits for the turn of the queue, unless the present one continues. It returns false if a context ends.
-func (r *filterRun) turn() bool {
-	if !r.began.IsZero() && time.Since(r.began) < filterTurn {
-		return r.ctx.Err() == nil
-	}
-	r.end()
-	if r.turns.Take(r.waiting, r.queue) != nil {
-		return false
-	}
-	r.began = time.Now()
-	return true
-}
-
-// end ends the turn of the queue, if it has one, after the pause.
-func (r *filterRun) end() {
-	if r.began.IsZero() {
-		return
-	}
-	used := time.Since(r.began)
-	r.began, r.used = time.Time{}, r.used+used
-	timer := time.NewTimer(used)
-	defer timer.Stop()
-	select {
-	case <-timer.C:
-	case <-r.ctx.Done():
-	}
-	r.turns.Give(r.queue, used)
-}
-
-// report stores an error to be written, unless that of the subscription was written a moment ago.
-func (f *filters) report(p *program, pair decision, err error, now time.Time) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	if !p.reported.IsZero() && now.Sub(p.reported) < filterErrorsEvery {
-		return
-	}
-	p.reported = now
-	f.errors[pair.Subscription] = filterError{pair.Subscription, pair.Version, pair.Event, err.Error(), now}
-}
-
-// failed returns the errors to write.
-func (f *filters) failed() (all []filterError) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for id, e := range f.errors {
-		if len(all) < filterErrorsBatch {
-			all = append(all, e)
-			delete(f.errors, id)
-		}
-	}
-	return all
-}
-
-// keep keeps errors that could not be written, unless there are newer ones.
-func (f *filters) keep(failed []filterError) {
-	f.mu.Lock()
-	defer f.mu.Unlock()
-	for _, e := range failed {
-		if _, newer := f.errors[e.Subscription]; !newer {
-			f.errors[e.Subscription] = e
-		}
-	}
 }
 
 // expression is the filter of a version of a subscription.
@@ -420,36 +271,4 @@ func (q *Queue) loadFilters(ctx context.Context, wanted map[string]*undecided) (
 		expressions[of.ID] = of
 	}
 	return events, expressions, err
-}
-
-// saveFilterErrors writes the errors of evaluations. It skips rows that another transaction has locked. If it fails,
-// the next dispatch repeats it.
-func (q *Queue) saveFilterErrors(ctx context.Context) error {
-	failed := q.filters.failed()
-	if len(failed) == 0 {
-		return nil
-	}
-	var ids []app.SubscriptionID
-	var versions []int64
-	var events []app.EventID
-	var messages []string
-	for _, e := range failed {
-		ids, versions = append(ids, e.Subscription), append(versions, e.Version)
-		events, messages = append(events, e.Event), append(messages, e.Message)
-	}
-	_, err := q.dispatch.System().NewRaw(`WITH failed AS (
-			SELECT h.subscription_id, f.event_id, f.message
-			FROM unnest(?0::text[], ?1::bigint[], ?2::text[], ?3::text[]) AS f (id, version, event_id, message)
-				JOIN subscriptions s ON s.id = f.id AND s.version = f.version
-				JOIN subscription_health h ON h.subscription_id = s.id
-			FOR UPDATE OF h SKIP LOCKED
-		) UPDATE subscription_health h
-		SET filter_error = f.message, filter_error_event = f.event_id, filter_error_at = ?4
-		FROM failed f WHERE h.subscription_id = f.subscription_id`,
-		pgdialect.Array(ids), pgdialect.Array(versions), pgdialect.Array(events), pgdialect.Array(messages),
-		failed[0].At).Exec(ctx)
-	if err != nil {
-		q.filters.keep(failed)
-	}
-	return pg.Classify(err)
 }

@@ -9,6 +9,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/filter"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -69,9 +70,8 @@ func TestCostlyFilterOfMissedEvents(t *testing.T) {
 	}
 	turns := db.FilterTurns()
 	must(t, turns.Take(t.Context(), "other"))
-	replayed := make(chan app.ReplayStep)
+	replayed := make(chan app.ReplayStep, 1)
 	go func() {
-		defer close(replayed)
 		for {
 			got, err := db.ContinueBulkReplay(t.Context(), later, hostile, replay, app.DefaultReplayLimits())
 			if err != nil || got.Status != app.ReplayRunning {
@@ -80,13 +80,7 @@ func TestCostlyFilterOfMissedEvents(t *testing.T) {
 			}
 		}
 	}()
-	for turns.Waiting() == 0 {
-		select {
-		case got := <-replayed:
-			t.Fatalf("replay during the turn of another website: got %+v, want it to wait", got)
-		case <-time.After(time.Millisecond):
-		}
-	}
+	awaitTurn(t, turns, replayed)
 	// It waits without locks.
 	change(t, db, "SELECT FROM replays WHERE id = $1 FOR UPDATE NOWAIT", replay)
 	dispatchFiltered(t, db.Queue, func() bool { return turns.Waiting() == 2 })
@@ -101,6 +95,22 @@ func TestCostlyFilterOfMissedEvents(t *testing.T) {
 	if got := <-replayed; got.Status != app.ReplayCompleted || got.Replayed != 10 {
 		t.Errorf("replay: got %+v, want 10 events, because the filter fails for each", got)
 	}
+}
+
+// awaitTurn waits until the filter of a bulk replay waits for its turn. It fails the test if the replay does not.
+func awaitTurn(t *testing.T, turns *filter.Turns, replayed <-chan app.ReplayStep) {
+	t.Helper()
+	for range maxWaits {
+		if turns.Waiting() > 0 {
+			return
+		}
+		select {
+		case got := <-replayed:
+			t.Fatalf("replay during the turn of another website: got %+v, want it to wait", got)
+		case <-time.After(time.Millisecond):
+		}
+	}
+	t.Fatal("the replay neither waits for a turn nor ends")
 }
 
 // costlyReplay creates a bulk replay of ten missed events. Its filter exceeds the limit of the cost for each of them.
@@ -137,14 +147,12 @@ func TestChangedFilterOfMissedEvents(t *testing.T) {
 	})
 	turns := db.FilterTurns()
 	must(t, turns.Take(t.Context(), "other"))
-	done := make(chan app.ReplayStep)
+	done := make(chan app.ReplayStep, 1)
 	go func() {
 		got, _ := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, app.DefaultReplayLimits())
 		done <- got
 	}()
-	for turns.Waiting() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	awaitTurn(t, turns, done)
 	replaced := new("true")
 	_, err := db.ChangeSubscription(t.Context(), noon, store, owner, id, app.SubscriptionChange{Filter: &replaced}, 0)
 	must(t, err)
