@@ -56,7 +56,7 @@ type ReplayInput struct {
 	ReplayID app.ReplayID `json:"replayId"`
 }
 
-// ContinueReplay queues the next deliveries of a bulk replay.
+// ContinueReplay queues the next deliveries of a bulk replay. Events that a filter excludes are progress, too.
 func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplayStep, error) {
 	var last app.ReplayStep
 	for range replaySteps {
@@ -64,8 +64,7 @@ func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplaySt
 		if err != nil {
 			return step, err
 		}
-		queued := step.Replayed+step.Skipped > last.Replayed+last.Skipped
-		more := queued && step.Moved && step.Status == app.ReplayRunning
+		more := step.Decided > 0 && step.Status == app.ReplayRunning
 		step.Moved = step.Moved || last.Moved
 		if last = step; !more {
 			break

@@ -25,14 +25,18 @@ func (r *replaying) ContinueBulkReplay(
 	return r.steps[r.made-1], nil
 }
 
-// An execution makes a bounded number of steps, and none after one that queues nothing.
+// An execution makes a bounded number of steps, and none after one that decides nothing. A step whose events a filter
+// excludes is followed by another one.
 func TestContinueReplay(t *testing.T) {
 	t.Parallel()
 	running := func(replayed int64) app.ReplayStep {
-		return app.ReplayStep{Status: app.ReplayRunning, Moved: true, Replayed: replayed}
+		return app.ReplayStep{Status: app.ReplayRunning, Moved: true, Replayed: replayed, Decided: 200}
 	}
+	lists := app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 5000}
+	excludes := app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 4800, Decided: 200}
 	waits := app.ReplayStep{Status: app.ReplayRunning, Replayed: 200}
-	ended := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Replayed: 300}
+	waited := app.ReplayStep{Status: app.ReplayRunning, Moved: true, Replayed: 200}
+	ended := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Replayed: 300, Decided: 100}
 	for name, test := range map[string]struct {
 		steps []app.ReplayStep
 		made  int
@@ -42,10 +46,11 @@ func TestContinueReplay(t *testing.T) {
 			[]app.ReplayStep{running(200), running(400), running(600), running(800), running(1000), running(1200)},
 			5, running(1000),
 		},
-		"lists":                {[]app.ReplayStep{running(0), running(0)}, 1, running(0)},
+		"lists":                {[]app.ReplayStep{lists, lists}, 1, lists},
+		"excludes":             {[]app.ReplayStep{excludes, excludes, ended}, 3, ended},
 		"waits from the start": {[]app.ReplayStep{waits}, 1, waits},
 		"completed":            {[]app.ReplayStep{running(200), ended, ended}, 2, ended},
-		"waits":                {[]app.ReplayStep{running(200), waits}, 2, running(200)},
+		"waits":                {[]app.ReplayStep{running(200), waits}, 2, waited},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -113,12 +113,14 @@ func DefaultReplayLimits() ReplayLimits {
 	}
 }
 
-// ReplayStep is the result of one step of a bulk replay. The counts are those of the whole bulk replay.
+// ReplayStep is the result of one step of a bulk replay. The counts are those of the whole bulk replay, except Decided.
 type ReplayStep struct {
 	Status   ReplayStatus `json:"status"`
 	Moved    bool         `json:"moved,omitempty"` // the step changed the bulk replay
 	Matched  int64        `json:"matched"`
 	Replayed int64        `json:"replayed"`
 	Skipped  int64        `json:"skipped"`
-	Rest     bool         `json:"rest,omitempty"` // the bulk replay has ended, and its list has further rows to remove
+	// Decided is the number of rows of the list that the step queued, skipped or excluded by the filter.
+	Decided int  `json:"decided,omitempty"`
+	Rest    bool `json:"rest,omitempty"` // the bulk replay has ended, and its list has further rows to remove
 }

@@ -33,14 +33,17 @@ func TestMissedEventsAreFiltered(t *testing.T) {
 	replay := createReplay(t, db, store, app.NewBulkReplay{
 		SubscriptionID: id, DeliveryStatus: app.ReplayedMissed, From: app.At(noon), To: app.At(noon.Add(time.Minute)),
 	})
-	steps := 1
 	last := step(t, db, store, replay.ID, 100)
+	steps, decided := 1, last.Decided
 	for ; last.Status == app.ReplayRunning; steps++ {
 		last = step(t, db, store, replay.ID, 100)
+		decided += last.Decided
 	}
-	want := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 7, Replayed: 6, Skipped: 1}
-	if last != want || steps < 3 {
-		t.Errorf("last of %d steps: got %+v, want %+v after several", steps, last, want)
+	want := app.ReplayStep{
+		Status: app.ReplayCompleted, Moved: true, Matched: 7, Replayed: 6, Skipped: 1, Decided: last.Decided,
+	}
+	if last != want || steps < 3 || decided != len(events) {
+		t.Errorf("last of %d steps that decide %d events: got %+v, want %+v after several", steps, decided, last, want)
 	}
 	odd := []app.EventID{events[1], events[3], events[4], events[5], events[7], events[9]}
 	if diff := gocmp.Diff(odd, received(t, db, id)); diff != "" {

@@ -48,14 +48,14 @@ func TestMissedEventsAreReplayed(t *testing.T) {
 	late := emitAt(t, db, store, app.EventOrderCreated, later.Add(time.Second)) // gets a delivery anyway
 	dispatchAll(t, db)
 	for i, want := range []app.ReplayStep{
-		{Status: app.ReplayRunning, Moved: true, Matched: 6, Replayed: 2, Skipped: 1},
+		{Status: app.ReplayRunning, Moved: true, Matched: 6, Replayed: 2, Skipped: 1, Decided: 3},
 		{Status: app.ReplayRunning, Matched: 6, Replayed: 2, Skipped: 1}, // its deliveries have not started
 	} {
 		if got := step(t, db, store, replay.ID, 3-i); got != want {
 			t.Errorf("step %d: got %+v, want %+v", i+1, got, want)
 		}
 	}
-	want := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 6, Replayed: 5, Skipped: 1}
+	want := app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 6, Replayed: 5, Skipped: 1, Decided: 3}
 	if got := step(t, db, store, replay.ID, 100); got != want {
 		t.Errorf("last step: got %+v, want %+v", got, want)
 	}

@@ -49,16 +49,16 @@ func (q *Queue) continueBulkReplay(ctx context.Context, now time.Time, store app
 	limits app.ReplayLimits, filter *missedFilter,
 ) (app.ReplayStep, error) {
 	var row replayRow
-	var queued []deliveryRow
-	var moved, rest bool
+	var made madeStep
+	var rest bool
 	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		row, queued, moved, rest = replayRow{}, nil, false, false
+		row, made, rest = replayRow{}, madeStep{}, false
 		err := tx.NewSelect().Model(&row).Where("r.store_id = ? AND r.id = ?", store, id).For("UPDATE").Scan(ctx)
 		if err != nil {
 			return err
 		}
 		if row.Status == app.ReplayRunning {
-			if moved, queued, err = row.step(ctx, tx, now, limits, filter); err != nil {
+			if made, err = row.step(ctx, tx, now, limits, filter); err != nil {
 				return err
 			}
 		}
@@ -68,52 +68,59 @@ func (q *Queue) continueBulkReplay(ctx context.Context, now time.Time, store app
 		return err
 	})
 	if err == nil {
-		for _, d := range queued {
+		for _, d := range made.queued {
 			q.notifyOrders(changedEvent{d.EventID, store, d.EventType})
 		}
 	}
 	return app.ReplayStep{
-		Status: row.Status, Moved: moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped,
-		Rest: rest,
+		Status: row.Status, Moved: made.moved, Matched: row.Matched, Replayed: row.Replayed, Skipped: row.Skipped,
+		Decided: made.decided, Rest: rest,
 	}, err
 }
 
-// step makes one step of a running bulk replay and saves it. It reports whether the step has changed it.
+// madeStep is a step of a running bulk replay.
+type madeStep struct {
+	moved   bool // the step has changed the bulk replay
+	decided int  // rows of the list
+	queued  []deliveryRow
+}
+
+// step makes one step of a running bulk replay and saves it.
 func (r *replayRow) step(
 	ctx context.Context, tx bun.Tx, now time.Time, limits app.ReplayLimits, filter *missedFilter,
-) (moved bool, queued []deliveryRow, err error) {
+) (made madeStep, err error) {
 	if r.SubscriptionID != "" {
 		err := findSubscription(ctx, tx, r.StoreID, r.SubscriptionID)
 		if errors.Is(err, sql.ErrNoRows) {
 			r.Status, r.Reason, r.EndedAt = app.ReplayCancelled, app.ReasonDeleted, &now
-			return true, nil, r.save(ctx, tx)
+			return madeStep{moved: true}, r.save(ctx, tx)
 		}
 		if err != nil {
-			return false, nil, err
+			return made, err
 		}
 	}
 	if !r.Listed {
-		moved = true
+		made.moved = true
 		if err := r.list(ctx, tx, limits.List); err != nil {
-			return false, nil, err
+			return made, err
 		}
 	}
 	if r.Listed {
 		lines, rows, err := r.room(ctx, tx, limits)
 		if err != nil {
-			return false, nil, err
+			return made, err
 		}
 		if lines > 0 && rows > 0 {
-			moved = true
-			if queued, err = r.queueItems(ctx, tx, now, lines, rows, filter); err != nil {
-				return false, nil, err
+			made.moved = true
+			if made.queued, made.decided, err = r.queueItems(ctx, tx, now, lines, rows, filter); err != nil {
+				return made, err
 			}
 		}
 	}
-	if !moved {
-		return false, nil, nil
+	if !made.moved {
+		return made, nil
 	}
-	return true, queued, r.save(ctx, tx)
+	return made, r.save(ctx, tx)
 }
 
 // list adds the next deliveries or events to the list.
@@ -191,41 +198,41 @@ func takingTurns(items []replayItem, lines int) []replayItem {
 }
 
 // queueItems queues the next deliveries of the list, at most rows of at most lines resources that are free, and removes
-// them from the list. It returns the queued deliveries. The bulk replay is completed when the list is empty.
+// them from the list. It returns the queued deliveries and the number of decided rows. The bulk replay is completed when
+// the list is empty.
 func (r *replayRow) queueItems(
 	ctx context.Context, tx bun.Tx, now time.Time, lines, rows int, filter *missedFilter,
-) ([]deliveryRow, error) {
+) (queued []deliveryRow, decided int, err error) {
 	var found []replayItem
 	missed := r.DeliveryStatus == app.ReplayedMissed
-	err := tx.NewRaw(nextItems, r.ID, r.Position, rows, missed, r.SubscriptionID).Scan(ctx, &found)
+	err = tx.NewRaw(nextItems, r.ID, r.Position, rows, missed, r.SubscriptionID).Scan(ctx, &found)
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
 	items := takingTurns(found, lines)
-	var queued []deliveryRow
-	done := len(items)
+	decided = len(items)
 	if missed {
-		queued, done, err = queueMissedItems(ctx, tx, now, r, filter, items)
+		queued, decided, err = queueMissedItems(ctx, tx, now, r, filter, items)
 	} else {
 		queued, err = queueEndedItems(ctx, tx, now, r, items)
 	}
 	if err != nil {
-		return nil, err
+		return nil, 0, err
 	}
-	if len(found) < rows && done == len(found) {
+	if len(found) < rows && decided == len(found) {
 		r.Status, r.EndedAt = app.ReplayCompleted, &now
 	}
-	if done == 0 {
-		return nil, nil
+	if decided == 0 {
+		return nil, 0, nil
 	}
-	r.Position = items[done-1].Position
-	ids := make([]string, done)
-	for i, item := range items[:done] {
+	r.Position = items[decided-1].Position
+	ids := make([]string, decided)
+	for i, item := range items[:decided] {
 		ids[i] = item.ID
 	}
 	_, err = tx.NewRaw(`DELETE FROM replay_items WHERE replay_id = ? AND position <= ? AND id = ANY (?::text[])`,
 		r.ID, r.Position, pgdialect.Array(ids)).Exec(ctx)
-	return queued, err
+	return queued, decided, err
 }
 
 // queueEndedItems queues ended deliveries of the list. It skips those that no longer match.

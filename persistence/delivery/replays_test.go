@@ -89,7 +89,7 @@ func TestBulkReplay(t *testing.T) {
 			t.Errorf("queued deliveries: got %d, want %d", n, waiting)
 		}
 	}
-	want(4, app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 4})
+	want(4, app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 4, Decided: 4})
 	want(4, app.ReplayStep{Status: app.ReplayRunning, Matched: 10, Replayed: 4})
 	change(t, db, `UPDATE deliveries SET status = 'retrying'
 		WHERE id IN (SELECT id FROM deliveries WHERE status = 'queued' ORDER BY id LIMIT 2)`)
@@ -100,8 +100,8 @@ func TestBulkReplay(t *testing.T) {
 		WHERE id = (SELECT id FROM deliveries ORDER BY id OFFSET 6 LIMIT 1)`)
 	change(t, db, `UPDATE deliveries SET ended_at = $1
 		WHERE id = (SELECT id FROM deliveries ORDER BY id OFFSET 7 LIMIT 1)`, later.Add(time.Second))
-	want(2, app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 6, Skipped: 2})
-	want(3, app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 10, Replayed: 7, Skipped: 3})
+	want(2, app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 6, Skipped: 2, Decided: 4})
+	want(3, app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 10, Replayed: 7, Skipped: 3, Decided: 2})
 	want(3, app.ReplayStep{Status: app.ReplayCompleted, Matched: 10, Replayed: 7, Skipped: 3})
 	shown, err := db.BulkReplay(t.Context(), store, s, replay.ID)
 	must(t, err)
@@ -340,13 +340,13 @@ func TestBulkReplaySkipsChangedDeliveries(t *testing.T) {
 	}()
 	waitForLock(t, db) // it has found four deliveries and waits for the lock of the second
 	must(t, tx.Commit())
-	want := app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 2, Skipped: 2}
+	want := app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 2, Skipped: 2, Decided: 4}
 	if diff := cmp.Diff(want, <-got); diff != "" {
 		t.Errorf("step after the lock (-want +got):\n%s", diff)
 	}
 	change(t, db, "UPDATE deliveries SET status = 'dead_letter', ended_at = $1 WHERE ended_at IS NULL",
 		later.Add(time.Second))
-	want = app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 10, Replayed: 8, Skipped: 2}
+	want = app.ReplayStep{Status: app.ReplayCompleted, Moved: true, Matched: 10, Replayed: 8, Skipped: 2, Decided: 6}
 	if diff := cmp.Diff(want, step(t, db, store, replay.ID, 100)); diff != "" {
 		t.Errorf("last step (-want +got):\n%s", diff)
 	}
