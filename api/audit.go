@@ -107,17 +107,11 @@ func (s *Server) recordFailure(c *call, account string, why app.LoginFault, reco
 		if account == "" { // no user, whose trail could have an entry
 			return
 		}
-		counted := false
-		err := s.work.runAfterwards(ctx, after, func() error {
-			if !counted {
-				budget := s.limiter.exactly(maxFailureEntries, "failed logins", account)
-				if err := s.takeLimits(ctx, after, time.Hour, budget); err != nil {
-					return err
-				}
-				counted = true
-			}
-			return record(ctx)
-		})
+		count := func(ctx context.Context) error {
+			budget := s.limiter.exactly(maxFailureEntries, "failed logins", account)
+			return s.takeLimits(ctx, after, time.Hour, budget)
+		}
+		err := s.work.runAfterwards(ctx, after, count, record)
 		if err != nil && app.CodeOf(err) != app.CodeRateLimited {
 			log.Error().Err(err).Msg("failed login not recorded in the audit trail")
 		}

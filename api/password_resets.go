@@ -64,19 +64,16 @@ type requestResetIn struct {
 // requestReset enqueues a mail with a link. The account is looked up in the background: neither the response nor
 // its duration depends on the account.
 func (s *Server) requestReset(_ context.Context, c *call, in requestResetIn) (messageOut, error) {
-	now, after, counted := c.now, c.afterwards(), false
+	now, after := c.now, c.afterwards()
+	var user app.UserID
 	return s.inBackground(c, func(ctx context.Context) error {
 		login, err := s.db.LoginByEmail(ctx, in.Email)
-		if err != nil {
-			return err
-		}
-		if !counted {
-			if err := s.limitResets(ctx, after, string(login.User.ID)); err != nil {
-				return err
-			}
-			counted = true
-		}
-		return s.db.MailReset(ctx, now, login.User.ID, NewResetToken(app.UserResetPrefix))
+		user = login.User.ID
+		return err
+	}, func(ctx context.Context) error {
+		return s.limitResets(ctx, after, string(user))
+	}, func(ctx context.Context) error {
+		return s.db.MailReset(ctx, now, user, NewResetToken(app.UserResetPrefix))
 	})
 }
 
@@ -90,19 +87,16 @@ func (s *Server) requestCustomerReset(_ context.Context, c *call, in requestCust
 	if err := c.checkPage(); err != nil {
 		return messageOut{}, err
 	}
-	now, after, counted := c.now, c.afterwards(), false
+	now, after := c.now, c.afterwards()
+	var customer app.CustomerID
 	return s.inBackground(c, func(ctx context.Context) error {
 		login, err := s.db.CustomerLoginByEmail(ctx, in.StoreID, in.Email)
-		if err != nil {
-			return err
-		}
-		if !counted {
-			if err := s.limitResets(ctx, after, string(login.Customer.ID)); err != nil {
-				return err
-			}
-			counted = true
-		}
-		return s.db.MailCustomerReset(ctx, now, in.StoreID, login.Customer.ID, NewResetToken(app.CustomerResetPrefix))
+		customer = login.Customer.ID
+		return err
+	}, func(ctx context.Context) error {
+		return s.limitResets(ctx, after, string(customer))
+	}, func(ctx context.Context) error {
+		return s.db.MailCustomerReset(ctx, now, in.StoreID, customer, NewResetToken(app.CustomerResetPrefix))
 	})
 }
 
@@ -112,13 +106,13 @@ func (s *Server) limitResets(ctx context.Context, c *call, account string) error
 		s.limiter.exactly(app.PasswordResetsPerHour, "password reset", account))
 }
 
-// inBackground runs mail and returns the response of every request, UNAVAILABLE if too many requests are being
-// processed. Requests that name no website belong to the network of their client. If the process is killed, no mail is
-// sent, and the user requests another one.
-func (s *Server) inBackground(c *call, mail func(context.Context) error) (messageOut, error) {
+// inBackground runs the steps that enqueue a mail, and returns the response of every request, UNAVAILABLE if too many
+// requests are being processed. Requests that name no website belong to the network of their client. If the process is
+// killed, no mail is sent, and the user requests another one.
+func (s *Server) inBackground(c *call, steps ...func(context.Context) error) (messageOut, error) {
 	log, after := c.exchange.log, c.afterwards()
 	started := !s.db.Mails() || s.resets.run(c.owner(), func(ctx context.Context) {
-		err := s.work.runAfterwards(ctx, after, func() error { return mail(ctx) })
+		err := s.work.runAfterwards(ctx, after, steps...)
 		switch app.CodeOf(err) {
 		case "", app.CodeNotFound, app.CodeRateLimited:
 		default:

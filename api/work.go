@@ -205,11 +205,13 @@ func (w *work) publicLimits(c *call) []gateLimit {
 	}
 }
 
-// runAfterwards calls f, which goes on after the response to a request. It waits for a place until the end of ctx. If f
-// returns UNAVAILABLE, for example because a row is locked, it gives the place to others and repeats f.
-func (w *work) runAfterwards(ctx context.Context, c *call, f func() error) (err error) {
+// runAfterwards calls steps, which go on after the response to a request, until one fails. It waits for a place until
+// the end of ctx. If a step returns UNAVAILABLE, for example because a row is locked, it gives the place to others and
+// resumes at that step.
+func (w *work) runAfterwards(ctx context.Context, c *call, steps ...func(context.Context) error) (err error) {
 	for range maxBackgroundTries {
-		if err = w.runOnceAfterwards(ctx, c, f); app.CodeOf(err) != app.CodeUnavailable || ctx.Err() != nil {
+		steps, err = w.runOnceAfterwards(ctx, c, steps)
+		if app.CodeOf(err) != app.CodeUnavailable || ctx.Err() != nil {
 			return err
 		}
 		select {
@@ -220,13 +222,21 @@ func (w *work) runAfterwards(ctx context.Context, c *call, f func() error) (err 
 	return err
 }
 
-func (w *work) runOnceAfterwards(ctx context.Context, c *call, f func() error) error {
+// runOnceAfterwards calls steps until one fails. It returns the remaining steps, the failed one first.
+func (w *work) runOnceAfterwards(
+	ctx context.Context, c *call, steps []func(context.Context) error,
+) ([]func(context.Context) error, error) {
 	p := &places{work: w, ended: true}
 	defer p.leave()
 	if err := p.begin(ctx, w.limitsAfterwards(c)...); err != nil {
-		return err
+		return steps, err
 	}
-	return f()
+	for i, step := range steps {
+		if err := step(ctx); err != nil {
+			return steps[i:], err
+		}
+	}
+	return nil, nil
 }
 
 // background is the number of connections of work after the response to requests that name no website. No request waits
