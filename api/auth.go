@@ -3,7 +3,6 @@ package api
 import (
 	"cmp"
 	"context"
-	"errors"
 	"net/http"
 	"strings"
 	"time"
@@ -159,14 +158,17 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 			return loginOut{}, err
 		}
 	}
-	use, err := s.otpUse(ctx, c, login.User.ID, in.OTP)
+	proof, err := s.proof(ctx, c, login.User.ID, cmp.Or(fresh, login.PasswordHash), in.OTP)
 	if err != nil {
 		return loginOut{}, err
 	}
-	out, err := s.startSession(ctx, c, login.User, cmp.Or(fresh, login.PasswordHash), &use, in.StoreID)
-	if refused, ok := errors.AsType[identity.OTPRefused](err); ok {
-		s.otpFailed(c, login.User, err)
-		return loginOut{}, refused.Unwrap()
+	session, err := s.db.StartVerifiedSession(ctx, c.now, c.actor(), login.User, proof, in.StoreID,
+		s.tokens.refreshTTL)
+	if err == nil {
+		return s.loggedIn(c, login.User, session)
+	}
+	if s.otpFailed(c, login.User, err) {
+		return loginOut{}, err
 	}
 	switch app.CodeOf(err) {
 	case app.CodeNotFound, app.CodeInvalidCredentials:
@@ -176,7 +178,7 @@ func (s *Server) login(ctx context.Context, c *call, in loginIn) (loginOut, erro
 	case app.CodeWebsiteSuspended:
 		s.loginFailed(c, login.User, app.FaultSuspended)
 	}
-	return out, err
+	return loginOut{}, err
 }
 
 // badCredentials returns the error of every failed login.
@@ -184,15 +186,8 @@ func badCredentials() error {
 	return app.Errorf(app.CodeInvalidCredentials, "the email or password is incorrect")
 }
 
-// startSession logs a user in whose password matched a hash. use is nil if the one-time password has been checked. It
-// returns the errors of persistence.DB.StartVerifiedSession.
-func (s *Server) startSession(
-	ctx context.Context, c *call, user app.User, verified string, use *identity.OTPUse, store app.StoreID,
-) (loginOut, error) {
-	session, err := s.db.StartVerifiedSession(ctx, c.now, c.actor(), user, verified, use, store, s.tokens.refreshTTL)
-	if err != nil {
-		return loginOut{}, err
-	}
+// loggedIn issues the tokens of a new session of a user.
+func (s *Server) loggedIn(c *call, user app.User, session identity.Session) (loginOut, error) {
 	realm := user.Realm()
 	token, err := s.tokens.mint(c.now, claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role, Audience: realm,

@@ -132,52 +132,42 @@ func (s *Server) acceptInvite(ctx context.Context, c *call, in acceptInviteIn) (
 	if fault := app.PasswordFault(in.Password, append(words, in.Name)...); fault != "" {
 		return loginOut{}, app.Invalid("password", fault)
 	}
-	hash := ""
+	acceptance := identity.Acceptance{Token: in.Token, Name: in.Name, User: invited.User}
 	if invited.New {
-		hash, err = s.passwords.hash(ctx, c, in.Password)
+		acceptance.NewHash, err = s.passwords.hash(ctx, c, in.Password)
 	} else {
-		err = s.checkInvited(ctx, c, in, invited)
+		acceptance.Proof, err = s.proveInvited(ctx, c, in, invited.Login)
 	}
 	if err != nil {
 		return loginOut{}, err
 	}
-	out, err := s.join(ctx, c, in, hash, cmp.Or(hash, invited.PasswordHash))
+	user, session, err := s.db.Accept(ctx, c.now, c.actor(), acceptance, s.tokens.refreshTTL)
+	if err == nil {
+		return s.loggedIn(c, user, session)
+	}
+	if s.otpFailed(c, invited.User, err) {
+		return loginOut{}, cmp.Or(s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token), err)
+	}
 	switch app.CodeOf(err) {
 	case app.CodeInvalidCredentials, app.CodeNotFound: // disabled or removed since the credentials were checked
 		return loginOut{}, badCredentials()
 	}
-	return out, err
+	return loginOut{}, err
 }
 
-// join accepts an invitation and logs in the user whose password matched a hash. hash is that of a new password.
-func (s *Server) join(ctx context.Context, c *call, in acceptInviteIn, hash, verified string) (loginOut, error) {
-	user, store, err := s.db.Accept(ctx, c.now, c.actor(), in.Token, in.Name, hash)
+// proveInvited returns the proof of an existing user who accepts an invitation. It returns the errors of login about
+// the password. Too many of these, as of wrong one-time passwords, end the invitation, so that an inviter cannot guess
+// passwords. A mailed invitation replaces no password, because the user may have mistyped it.
+func (s *Server) proveInvited(
+	ctx context.Context, c *call, in acceptInviteIn, login identity.Login,
+) (identity.Proof, error) {
+	ok, _, err := s.passwords.check(ctx, c, in.Password, login.PasswordHash)
 	if err != nil {
-		return loginOut{}, err
+		return identity.Proof{}, err
 	}
-	return s.startSession(ctx, c, user, verified, nil, store)
-}
-
-// checkInvited checks the credentials of an existing user who accepts an invitation. It returns the errors of login.
-// Too many of these end the invitation, so that an inviter cannot guess passwords. A mailed invitation replaces no
-// password, because the user may have mistyped it.
-func (s *Server) checkInvited(ctx context.Context, c *call, in acceptInviteIn, user identity.Invited) error {
-	ok, _, err := s.passwords.check(ctx, c, in.Password, user.PasswordHash)
-	if err != nil {
-		return err
+	if fault := faultOf(login.Disabled, ok); fault != "" {
+		s.loginFailed(c, login.User, fault)
+		return identity.Proof{}, cmp.Or(s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token), badCredentials())
 	}
-	if fault := faultOf(user.Disabled, ok); fault != "" {
-		s.loginFailed(c, user.User, fault)
-		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
-			return err
-		}
-		return badCredentials()
-	}
-	err = s.checkOTP(ctx, c, user.User, in.OTP)
-	if app.CodeOf(err) == app.CodeInvalidCredentials {
-		if err := s.db.InvitationFailed(ctx, c.now, c.actor(), in.Token); err != nil {
-			return err
-		}
-	}
-	return err
+	return s.proof(ctx, c, login.User.ID, login.PasswordHash, in.OTP)
 }

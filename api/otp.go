@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 
 	"github.com/alexedwards/argon2id"
 	"golang.org/x/crypto/argon2"
@@ -102,31 +103,26 @@ func (s *Server) disableOTP(ctx context.Context, c *call, in currentPasswordIn) 
 	return nothing{}, s.db.DisableOTP(ctx, c.now, c.actor(), c.principal)
 }
 
-// checkOTP checks and uses up the one-time password of a user whose password is right. It returns OTP_REQUIRED,
-// INVALID_CREDENTIALS or RATE_LIMITED. A wrong or used code is recorded as a failed login.
-func (s *Server) checkOTP(ctx context.Context, c *call, user app.User, code app.Secret) error {
-	use, err := s.otpUse(ctx, c, user.ID, code)
-	if err != nil {
-		return err
+// otpFailed reports whether an error is a wrong or used one-time password, and records it as a failed login.
+func (s *Server) otpFailed(c *call, user app.User, err error) bool {
+	_, refused := errors.AsType[identity.OTPRefused](err)
+	if !refused || app.CodeOf(err) != app.CodeInvalidCredentials {
+		return false
 	}
-	err = s.db.UseOTP(ctx, c.now, c.actor(), user, use)
-	s.otpFailed(c, user, err)
-	return err
+	s.loginFailed(c, user, app.FaultOTP)
+	return true
 }
 
-// otpFailed records a wrong or used one-time password as a failed login.
-func (s *Server) otpFailed(c *call, user app.User, err error) {
-	if app.CodeOf(err) == app.CodeInvalidCredentials {
-		s.loginFailed(c, user, app.FaultOTP)
-	}
-}
-
-// otpUse returns the use of a one-time password. The hash of a recovery code takes a slot.
-func (s *Server) otpUse(ctx context.Context, c *call, user app.UserID, code app.Secret) (identity.OTPUse, error) {
+// proof returns the proof of a user whose password matched a hash. The hash of a recovery code takes a slot.
+func (s *Server) proof(
+	ctx context.Context, c *call, user app.UserID, verified string, code app.Secret,
+) (identity.Proof, error) {
 	failures := s.limiter.budget(1, "otp", string(user))
 	failures.Most = otp.Failures
 	recovery, err := s.recoveryHash(ctx, c, user, code, failures)
-	return identity.OTPUse{Code: code, Recovery: recovery, Failures: failures}, err
+	return identity.Proof{
+		Verified: verified, OTP: identity.OTPUse{Code: code, Recovery: recovery, Failures: failures},
+	}, err
 }
 
 // recoveryHash returns the hash of a recovery code that a user gives, "" for a code of an authenticator and for a user

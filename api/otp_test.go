@@ -230,22 +230,46 @@ func TestConcurrentOTPs(t *testing.T) {
 	}
 }
 
-// A login that cannot start a session does not use a code up.
-func TestLoginKeepsTheCodeOfNoSession(t *testing.T) {
+// An operation that ends with 503 because of a locked row does not use a code up.
+func TestUnavailableKeepsTheCode(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	server, _ := w.serverWithLocks(24, 10*time.Millisecond)
 	for name, a := range w.otpAccounts() {
 		u := a.enroll()
-		for kind, code := range map[string]string{"code": w.code(u.secret, 1), "recovery code": u.recovery[0]} {
-			t.Run(name+" with a "+kind, func(*testing.T) {
-				login := altered(u.login, object{"otp": code})
-				release := w.held("LOCK TABLE sessions IN SHARE MODE")
-				w.doOn(server, "POST", "/auth/login", "", login).refused(app.CodeUnavailable)
-				release()
-				w.doOn(server, "POST", "/auth/login", "", login).ok(200, nil)
-				w.doOn(server, "POST", "/auth/login", "", login).refused(app.CodeInvalidCredentials)
-			})
+		for operation, again := range map[string]app.Code{
+			"login": app.CodeInvalidCredentials, "reauthenticate": app.CodeInvalidCredentials,
+			"accept-invite": app.CodeTokenInvalid,
+		} {
+			if operation == "accept-invite" && name != "user" { // platform administrators join no store
+				continue
+			}
+			for kind, code := range map[string]func() string{
+				"code":          func() string { return w.code(u.secret, 1) },
+				"recovery code": func() string { u.recovery = u.recovery[1:]; return u.recovery[0] },
+			} {
+				w.run(name+" "+operation+" with a "+kind, func(*testing.T) {
+					w.now = w.now.Add(30 * time.Second)
+					body, token := object{"password": password, "otp": code()}, ""
+					switch operation {
+					case "login":
+						body["email"] = u.login["email"]
+					case "reauthenticate":
+						token = u.token
+					case "accept-invite":
+						body["token"] = w.invited(altered(grace("STAFF", w.stores["sibling"].id),
+							object{"email": u.login["email"]}))
+					}
+					try := func() *response { return w.doOn(server, "POST", "/auth/"+operation, token, body) }
+					release := w.held("LOCK TABLE sessions IN SHARE MODE")
+					try().refused(app.CodeUnavailable)
+					release()
+					try().ok(200, nil)
+					try().refused(again)
+					w.exec("DELETE FROM memberships WHERE store_id = $1 AND user_id = $2", w.stores["sibling"].id,
+						w.users["ada"].ID)
+				})
+			}
 		}
 	}
 }

@@ -180,10 +180,12 @@ func (s *Server) reauthenticate(ctx context.Context, c *call, in reauthenticateI
 	if err != nil {
 		return reauthenticateOut{}, err
 	}
-	if err := s.checkOTP(ctx, c, login.User, in.OTP); err != nil {
+	proof, err := s.proof(ctx, c, login.User.ID, login.PasswordHash, in.OTP)
+	if err != nil {
 		return reauthenticateOut{}, err
 	}
-	err = s.db.ProveIdentity(ctx, c.now, c.principal, login.PasswordHash)
+	err = s.db.ProveIdentity(ctx, c.now, c.principal, c.actor(), login.User, proof)
+	s.otpFailed(c, login.User, err)
 	return reauthenticateOut{app.At(app.ProofEnd(c.now))}, err
 }
 

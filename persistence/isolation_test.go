@@ -164,7 +164,8 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.Me",                      // the session names the store
 		"delivery.outgoing",                // attempt recording
 		"identity.SetPasswordHash",         // login
-		"identity.startSession",            // login
+		"identity.StartSession",            // login
+		"identity.inProven",                // login
 		"identity.LoginOf",                 // users belong to no store
 		"identity.ChangePassword",          // users belong to no store
 		"identity.MailReset",               // users belong to no store
@@ -213,12 +214,10 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"resealColumn",                     // reseal
 		"sealedBatch",                      // reseal
 		"countSealed",                      // reseal
-		"identity.UseOTP",                  // login
 		"identity.WebsiteOf",               // a login names only the store
 		"identity.WebsiteOfLink",           // a link names only its token
 		"identity.WebsiteOfSession",        // a refresh token names only the session
 		"identity.RecoveryHash",            // login
-		"identity.ProveIdentity",           // users belong to no store
 		"identity.WebsiteByDomain",         // a request from a page has no store yet
 		"identity.LoginFailed",             // login: a user may be a member of several stores
 		"identity.withUserNames",           // users belong to no store

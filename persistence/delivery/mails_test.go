@@ -118,7 +118,8 @@ func TestObsoleteInvitationMail(t *testing.T) {
 	for name, spoil := range map[string]func(with *persistence.DB, r restaurant) (at time.Time){
 		"replaced": func(with *persistence.DB, r restaurant) time.Time { r.Invite(t, with, "another"); return noon },
 		"accepted": func(with *persistence.DB, _ restaurant) time.Time {
-			_, _, err := with.Accept(t.Context(), noon, app.Actor{}, app.NewSecret("a-token"), "", "hash")
+			_, _, err := with.Accept(t.Context(), noon, app.Actor{},
+				identity.Acceptance{Token: app.NewSecret("a-token"), NewHash: "hash"}, time.Hour)
 			must(t, err)
 			return noon
 		},

@@ -34,11 +34,9 @@ func TestAccountLocks(t *testing.T) {
 		call func(ctx context.Context) error
 	}{
 		{"SetPasswordHash", func(ctx context.Context) error { return db.SetPasswordHash(ctx, r.Owner.ID, "-", "-") }},
-		{"UseOTP", func(ctx context.Context) error {
-			return db.UseOTP(ctx, noon, app.Actor{}, r.Owner, identity.OTPUse{})
-		}},
 		{"StartVerifiedSession", func(ctx context.Context) error {
-			_, err := db.StartVerifiedSession(ctx, noon, app.Actor{}, r.Owner, "-", &identity.OTPUse{}, "", time.Hour)
+			_, err := db.StartVerifiedSession(ctx, noon, app.Actor{}, r.Owner, identity.Proof{Verified: "-"}, "",
+				time.Hour)
 			return err
 		}},
 		{"MailReset", func(ctx context.Context) error {

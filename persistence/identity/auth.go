@@ -112,82 +112,116 @@ type Session struct {
 func (db *DB) StartSession(
 	ctx context.Context, now time.Time, by app.Actor, user app.User, wanted app.StoreID, ttl time.Duration,
 ) (Session, error) {
-	return db.startSession(ctx, now, by, user, nil, nil, wanted, ttl)
+	var session Session
+	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
+		session, err = startSession(ctx, tx, now, by, user, wanted, ttl)
+		return err
+	})
+	return session, err
 }
 
-// StartVerifiedSession is [DB.StartSession] for a user whose password matched a hash. It returns
-// INVALID_CREDENTIALS if that is no longer the user's hash, or the user has been disabled: a login that
-// began before a change of the password must not survive it. use is nil if the one-time password has been checked;
-// otherwise a right one is used up only if the session starts. An [OTPRefused] contains the error of [DB.UseOTP],
-// except RATE_LIMITED.
+// Proof is what a user gives to log in. Verified is the stored hash that the password matched.
+type Proof struct {
+	Verified string
+	OTP      OTPUse
+}
+
+// OTPRefused is the error of a wrong, used or missing one-time password. A wrong one is counted.
+type OTPRefused struct{ error }
+
+func (e OTPRefused) Unwrap() error { return e.error }
+
+// StartVerifiedSession is [DB.StartSession] for a user with a proof. It returns INVALID_CREDENTIALS if the verified hash
+// is no longer the user's, or the user has been disabled: a login that began before a change of the password must not
+// survive it. It returns [OTPRefused] with OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget of
+// failures is used up. A right one-time password is used up only if the session starts. The lock of the user serializes
+// concurrent calls, so that exactly one can use a code.
 func (db *DB) StartVerifiedSession(
-	ctx context.Context, now time.Time, by app.Actor, user app.User, verified string, use *OTPUse, wanted app.StoreID,
-	ttl time.Duration,
+	ctx context.Context, now time.Time, by app.Actor, user app.User, proof Proof, wanted app.StoreID, ttl time.Duration,
 ) (Session, error) {
-	return db.startSession(ctx, now, by, user, &verified, use, wanted, ttl)
+	var session Session
+	err := db.inProven(ctx, now, by, user, proof, func(ctx context.Context, tx bun.Tx) (err error) {
+		session, err = startSession(ctx, tx, now, by, user, wanted, ttl)
+		return err
+	})
+	return session, err
 }
 
-func (db *DB) startSession(
-	ctx context.Context, now time.Time, by app.Actor, user app.User, verified *string, use *OTPUse, wanted app.StoreID,
-	ttl time.Duration,
-) (Session, error) {
-	session := Session{ID: app.NewID[app.SessionID](now)}
+// inProven runs f in a transaction that has locked a user, checked a proof and used up its one-time password. Its
+// errors are those of [DB.StartVerifiedSession] and f.
+func (db *DB) inProven(
+	ctx context.Context, now time.Time, by app.Actor, user app.User, proof Proof,
+	f func(ctx context.Context, tx bun.Tx) error,
+) error {
 	var refusal error
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		refusal = nil
-		if use != nil {
-			if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-				return err
-			}
+		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
+			return err
 		}
-		var last sql.NullString
-		var hash string
-		var disabled bool
-		err := tx.NewRaw(`SELECT last_store_id, password_hash, disabled_at IS NOT NULL
-			FROM users WHERE id = ? FOR UPDATE`, user.ID).Scan(ctx, &last, &hash, &disabled)
+		var valid bool
+		err := tx.NewRaw(`SELECT password_hash = ? AND disabled_at IS NULL FROM users WHERE id = ? FOR UPDATE`,
+			proof.Verified, user.ID).Scan(ctx, &valid)
 		if err != nil {
 			return err
 		}
-		if verified != nil && (hash != *verified || disabled) {
-			return app.Errorf(app.CodeInvalidCredentials, "the password has changed; log in with the new password")
+		if !valid {
+			return app.Errorf(app.CodeInvalidCredentials, "the password has changed; use the new password")
 		}
-		if use != nil {
-			if refusal, err = db.checkOTP(ctx, tx, now, by, user, *use); err != nil || refusal != nil {
-				return err
-			}
-		}
-		var suspended []app.StoreID
-		if session.Stores, suspended, err = stores(ctx, tx, user.ID); err != nil {
+		// The transaction is committed also after a refusal, so that it counts.
+		if refusal, err = db.checkOTP(ctx, tx, now, by, user, proof.OTP); err != nil || refusal != nil {
 			return err
 		}
-		entry, err := chooseStore(session.Stores, suspended, wanted, app.StoreID(last.String))
-		if err != nil && user.PlatformRole == nil {
-			return err
-		}
-		if user.PlatformRole != nil {
-			_, err := tx.Tx.ExecContext(ctx, `INSERT INTO sessions
-					(id, user_id, created_at, proven_at, expires_at, address, user_agent)
-				VALUES ($1, $2, $3, $3, $4, $5, $6)`, session.ID, user.ID, now, now.Add(ttl), by.Address, by.UserAgent)
-			if err != nil {
-				return err
-			}
-			return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
-		}
-		session.StoreID, session.Role = entry.StoreID, entry.Role
-		_, err = tx.Tx.ExecContext(ctx, `WITH used AS (UPDATE users SET last_store_id = $1 WHERE id = $2)
-			INSERT INTO sessions
-				(id, user_id, active_store_id, active_view_id, created_at, proven_at, expires_at, address, user_agent)
-			SELECT $3, $2, store_id, id, $4, $4, $5, $6, $7 FROM store_views WHERE store_id = $1 AND is_default`,
-			entry.StoreID, user.ID, session.ID, now, now.Add(ttl), by.Address, by.UserAgent)
-		if err != nil {
-			return err
-		}
-		return pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
+		return f(ctx, tx)
 	})
 	if err == nil && refusal != nil {
 		err = OTPRefused{refusal}
 	}
-	return session, err
+	return err
+}
+
+// startSession is [DB.StartSession] in a transaction.
+func startSession(
+	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, wanted app.StoreID, ttl time.Duration,
+) (Session, error) {
+	session := Session{ID: app.NewID[app.SessionID](now)}
+	var last sql.NullString
+	err := tx.NewRaw(`SELECT last_store_id FROM users WHERE id = ? FOR UPDATE`, user.ID).Scan(ctx, &last)
+	if err != nil {
+		return session, err
+	}
+	var suspended []app.StoreID
+	if session.Stores, suspended, err = stores(ctx, tx, user.ID); err != nil {
+		return session, err
+	}
+	if user.PlatformRole == nil {
+		entry, err := chooseStore(session.Stores, suspended, wanted, app.StoreID(last.String))
+		if err != nil {
+			return session, err
+		}
+		session.StoreID, session.Role = entry.StoreID, entry.Role
+	}
+	if err := session.insert(ctx, tx, now, by, user.ID, ttl); err != nil {
+		return session, err
+	}
+	return session, pg.AuditUser(ctx, tx, now, user.ID, by.As(user), app.AuditLoginSucceeded, string(session.ID), nil)
+}
+
+// insert writes a session of a user. The next login starts in its store.
+func (s Session) insert(
+	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.UserID, ttl time.Duration,
+) error {
+	if s.StoreID == "" {
+		_, err := tx.Tx.ExecContext(ctx, `INSERT INTO sessions
+				(id, user_id, created_at, proven_at, expires_at, address, user_agent)
+			VALUES ($1, $2, $3, $3, $4, $5, $6)`, s.ID, user, now, now.Add(ttl), by.Address, by.UserAgent)
+		return err
+	}
+	_, err := tx.Tx.ExecContext(ctx, `WITH used AS (UPDATE users SET last_store_id = $1 WHERE id = $2)
+		INSERT INTO sessions
+			(id, user_id, active_store_id, active_view_id, created_at, proven_at, expires_at, address, user_agent)
+		SELECT $3, $2, store_id, id, $4, $4, $5, $6, $7 FROM store_views WHERE store_id = $1 AND is_default`,
+		s.StoreID, user, s.ID, now, now.Add(ttl), by.Address, by.UserAgent)
+	return err
 }
 
 // chooseStore returns the active store of a new session. suspended are further stores of the user, which

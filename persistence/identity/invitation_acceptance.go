@@ -1,6 +1,7 @@
 package identity
 
 import (
+	"cmp"
 	"context"
 	"database/sql"
 	"errors"
@@ -79,82 +80,104 @@ func (db *DB) InvitationFailed(ctx context.Context, now time.Time, by app.Actor,
 	})
 }
 
-// Accept makes the invited user a member of the invitation's stores and returns the user and the first
-// of the stores. With a password hash it creates the user; otherwise the user with that email joins, whose credentials
-// were right. A mailed invitation proves the email. Accept raises the role of an existing membership, and never lowers
-// it. It returns TOKEN_INVALID and WEBSITE_SUSPENDED like [DB.Invited], INVALID_CREDENTIALS if the user is disabled or
-// has another email meanwhile, and CONFLICT if the email belongs to a platform administrator, or a user with that email
-// was created concurrently.
-func (db *DB) Accept(
-	ctx context.Context, now time.Time, by app.Actor, token app.Secret, name, passwordHash string,
-) (app.User, app.StoreID, error) {
-	var user app.User
-	var stores []app.StoreID
-	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
-		var invitation invitationRow
-		var suspended bool
-		err := tx.NewRaw(`UPDATE invitations i SET accepted_at = ?1 WHERE `+acceptable+`
-			RETURNING i.id, i.email, i.name, i.role, i.store_ids, i.mailed, `+toSuspended, hashOf(token), now).
-			Scan(ctx, &invitation.ID, &invitation.Email, &invitation.Name, &invitation.Role,
-				pgdialect.Array(&invitation.StoreIDs), &invitation.Mailed, &suspended)
-		switch {
-		case errors.Is(err, sql.ErrNoRows):
-			return invitationEnded()
-		case err != nil:
-			return err
-		case suspended: // the update is rolled back
-			return app.WebsiteSuspended()
-		}
-		if name != "" {
-			invitation.Name = name
-		}
-		if user, err = invitedUser(ctx, tx, now, invitation, passwordHash); err != nil {
-			return err
-		}
-		stores, err = join(ctx, tx, now, by.As(user), user.ID, invitation)
-		return err
-	})
-	if err != nil {
-		return user, "", err
-	}
-	return user, stores[0], nil
+// Acceptance is how an invited user accepts an invitation: a new user with the hash of a password, an existing one with
+// a proof.
+type Acceptance struct {
+	Token   app.Secret
+	Name    string   // of a new user; "" = that of the invitation
+	NewHash string   // "" = the user exists
+	User    app.User // the existing one
+	Proof   Proof
 }
 
-// invitedUser returns the user with the email of an invitation. With a password hash it creates the user, see
-// [DB.Accept].
-func invitedUser(
-	ctx context.Context, tx bun.Tx, now time.Time, invitation invitationRow, passwordHash string,
-) (user app.User, err error) {
-	created := false
-	if passwordHash != "" {
-		created, err = pg.Inserted(tx.NewRaw(`INSERT INTO users
-				(id, email, email_proven, name, password_hash, created_at)
-			VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, app.NewID[app.UserID](now), invitation.Email,
-			invitation.Mailed, invitation.Name, passwordHash, now).Exec(ctx))
+// Accept makes the invited user a member of the invitation's stores and starts a session in the first of them. A mailed
+// invitation proves the email. Accept raises the role of an existing membership, and never lowers it. It returns
+// TOKEN_INVALID and WEBSITE_SUSPENDED like [DB.Invited], the errors of [DB.StartVerifiedSession] about the proof,
+// INVALID_CREDENTIALS if the existing user has another email meanwhile, and CONFLICT if the email belongs to a platform
+// administrator, or a user with the email of a new one was created concurrently.
+func (db *DB) Accept(
+	ctx context.Context, now time.Time, by app.Actor, in Acceptance, ttl time.Duration,
+) (app.User, Session, error) {
+	var user app.User
+	var session Session
+	accept := func(ctx context.Context, tx bun.Tx) error {
+		invitation, err := acceptInvitation(ctx, tx, now, in.Token)
 		if err != nil {
-			return user, err
+			return err
 		}
+		if in.NewHash != "" {
+			invitation.Name = cmp.Or(in.Name, invitation.Name)
+			user, err = createInvited(ctx, tx, now, invitation, in.NewHash)
+		} else {
+			user, err = existingInvited(ctx, tx, in.User.ID, invitation)
+		}
+		if err != nil {
+			return err
+		}
+		stores, err := join(ctx, tx, now, by.As(user), user.ID, invitation)
+		if err != nil {
+			return err
+		}
+		session, err = startSession(ctx, tx, now, by, user, stores[0], ttl)
+		return err
 	}
-	err = tx.NewRaw(`SELECT id, email, name, platform_role
-		FROM users WHERE lower(email) = ? AND disabled_at IS NULL FOR UPDATE`, app.NormalEmail(invitation.Email)).
+	var err error
+	if in.NewHash != "" {
+		err = db.pg.InSystem(ctx, accept)
+	} else {
+		err = db.inProven(ctx, now, by, in.User, in.Proof, accept)
+	}
+	return user, session, err
+}
+
+// acceptInvitation marks the invitation with a token as accepted. Its errors are those of [DB.Invited].
+func acceptInvitation(
+	ctx context.Context, tx bun.Tx, now time.Time, token app.Secret,
+) (invitation invitationRow, err error) {
+	var suspended bool
+	err = tx.NewRaw(`UPDATE invitations i SET accepted_at = ?1 WHERE `+acceptable+`
+		RETURNING i.id, i.email, i.name, i.role, i.store_ids, i.mailed, `+toSuspended, hashOf(token), now).
+		Scan(ctx, &invitation.ID, &invitation.Email, &invitation.Name, &invitation.Role,
+			pgdialect.Array(&invitation.StoreIDs), &invitation.Mailed, &suspended)
+	switch {
+	case errors.Is(err, sql.ErrNoRows):
+		return invitation, invitationEnded()
+	case err == nil && suspended: // the update is rolled back
+		return invitation, app.WebsiteSuspended()
+	}
+	return invitation, err
+}
+
+// createInvited creates the user of an invitation, see [DB.Accept].
+func createInvited(
+	ctx context.Context, tx bun.Tx, now time.Time, invitation invitationRow, hash string,
+) (app.User, error) {
+	user := app.User{ID: app.NewID[app.UserID](now), Email: invitation.Email, Name: invitation.Name}
+	created, err := pg.Inserted(tx.NewRaw(`INSERT INTO users (id, email, email_proven, name, password_hash, created_at)
+		VALUES (?, ?, ?, ?, ?, ?) ON CONFLICT DO NOTHING`, user.ID, user.Email, invitation.Mailed, user.Name, hash,
+		now).Exec(ctx))
+	if err == nil && !created { // the password was not checked
+		err = app.Errorf(app.CodeConflict,
+			"the account of this email has just changed; accept again with its password")
+	}
+	return user, err
+}
+
+// existingInvited returns the existing user of an invitation, whose proof was right, see [DB.Accept].
+func existingInvited(
+	ctx context.Context, tx bun.Tx, id app.UserID, invitation invitationRow,
+) (user app.User, err error) {
+	err = tx.NewRaw(`UPDATE users SET email_proven = email_proven OR ? WHERE id = ? AND lower(email) = ?
+		RETURNING id, email, name, platform_role`, invitation.Mailed, id, app.NormalEmail(invitation.Email)).
 		Scan(ctx, &user.ID, &user.Email, &user.Name, &user.PlatformRole)
 	switch {
-	case errors.Is(err, sql.ErrNoRows): // since the password was checked
-		return user, app.Errorf(app.CodeInvalidCredentials, "the user is disabled")
-	case err != nil:
-		return user, err
-	case user.PlatformRole != nil:
+	case errors.Is(err, sql.ErrNoRows):
+		return user, app.Errorf(app.CodeInvalidCredentials, "the email of the user has changed")
+	case err == nil && user.PlatformRole != nil:
 		return user, app.Errorf(app.CodeConflict,
 			"a platform administrator cannot join a store; ask for an invitation to another email")
-	case created:
-		return user, nil
-	case passwordHash == "": // the password and the one-time password of the user were right
-		_, err = tx.NewRaw(`UPDATE users SET email_proven = email_proven OR ? WHERE id = ?`, invitation.Mailed,
-			user.ID).Exec(ctx)
-		return user, err
 	}
-	return user, app.Errorf(app.CodeConflict, // created concurrently: the password was not checked
-		"the account of this email has just changed; accept again with its password")
+	return user, err
 }
 
 // join makes a user a member of the stores of an invitation and returns the stores, sorted.

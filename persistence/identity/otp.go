@@ -3,7 +3,6 @@ package identity
 import (
 	"context"
 	"database/sql"
-	"errors"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -174,7 +173,7 @@ const withoutOTP = `otp_secret = NULL, otp_pending_at = NULL, otp_enabled_at = N
 	recovery_hashes = '{}'`
 
 // RecoveryHash returns the hash of one of the unused recovery codes of a user, which all have its salt, "" if there is
-// none. It returns RATE_LIMITED if the budget of failures of [DB.UseOTP] is used up.
+// none. It returns RATE_LIMITED if the budget of failures of [OTPUse] is used up.
 func (db *DB) RecoveryHash(ctx context.Context, user app.UserID, failures Budget) (hash string, err error) {
 	err = db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		err := tx.Tx.QueryRowContext(ctx, `SELECT coalesce(recovery_hashes[1], '') FROM users WHERE id = $1`, user).
@@ -194,39 +193,15 @@ type OTPUse struct {
 	Failures Budget // of wrong codes
 }
 
-// OTPRefused is an error of [DB.StartVerifiedSession] because of the one-time password.
-type OTPRefused struct{ error }
-
-func (e OTPRefused) Unwrap() error { return e.error }
-
-// UseOTP uses up a code of a user whose password has been verified, or the recovery code with a hash. It does nothing
-// if one-time passwords are disabled or there is no such user. It returns OTP_REQUIRED for an empty code,
-// INVALID_CREDENTIALS for a wrong or used one, which it counts against the budget of failures, and RATE_LIMITED while
-// that budget is used up. The lock of the user serializes concurrent calls, so that exactly one can use a code.
-func (db *DB) UseOTP(ctx context.Context, now time.Time, by app.Actor, user app.User, use OTPUse) error {
-	var refusal error
-	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
-		if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-			return err
-		}
-		refusal, err = db.checkOTP(ctx, tx, now, by, user, use)
-		return err
-	})
-	if err != nil {
-		return err
-	}
-	return refusal
-}
-
-// checkOTP is [DB.UseOTP] in a transaction, which must be committed also after a refusal.
+// checkOTP uses up a code of a user, or the recovery code with a hash. It does nothing if one-time passwords are
+// disabled. A refusal is OTP_REQUIRED for an empty code, or INVALID_CREDENTIALS for a wrong or used one, which counts
+// against the budget of failures if the transaction is committed. The error is RATE_LIMITED while that budget is used
+// up.
 func (db *DB) checkOTP(
 	ctx context.Context, tx bun.Tx, now time.Time, by app.Actor, user app.User, use OTPUse,
 ) (refusal, err error) {
 	state, err := lockOTP(ctx, tx, user.ID)
-	if errors.Is(err, sql.ErrNoRows) || err == nil && !state.on {
-		return nil, nil
-	}
-	if err != nil {
+	if err != nil || !state.on {
 		return nil, err
 	}
 	if use.Code.Len() == 0 {

@@ -229,15 +229,17 @@ func (db *DB) SwitchStore(
 	return active, err
 }
 
-// ProveIdentity records that the user of a session gave the password, which matched a hash. It returns TOKEN_REVOKED if
-// the session has ended, and INVALID_CREDENTIALS if that is no longer the user's hash.
-func (db *DB) ProveIdentity(ctx context.Context, now time.Time, p app.Principal, verified string) error {
-	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+// ProveIdentity records a proof of the user of a session. It returns TOKEN_REVOKED if the session has ended, and
+// otherwise the errors of [DB.StartVerifiedSession] about the proof.
+func (db *DB) ProveIdentity(
+	ctx context.Context, now time.Time, p app.Principal, by app.Actor, user app.User, proof Proof,
+) error {
+	return db.inProven(ctx, now, by, user, proof, func(ctx context.Context, tx bun.Tx) error {
 		if err := lockSession(ctx, tx, p); err != nil {
 			return err
 		}
-		return changeVerified(ctx, tx, `UPDATE sessions SET proven_at = $1
-			WHERE id = $2 AND (SELECT password_hash FROM users WHERE id = user_id) = $3`, now, p.SessionID, verified)
+		_, err := tx.NewRaw(`UPDATE sessions SET proven_at = ? WHERE id = ?`, now, p.SessionID).Exec(ctx)
+		return err
 	})
 }
 

@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/identity"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -47,7 +48,7 @@ func TestSuspensionDelaysInvitations(t *testing.T) {
 	for _, suspended := range []bool{true, false} {
 		_, err := db.ChangeWebsite(t.Context(), noon, app.Actor{}, r.Website, app.WebsiteChange{Suspended: &suspended})
 		must(t, err)
-		_, _, err = db.Accept(t.Context(), noon, app.Actor{}, token, "", "-")
+		_, _, err = db.Accept(t.Context(), noon, app.Actor{}, identity.Acceptance{Token: token, NewHash: "-"}, time.Hour)
 		if refused := app.CodeOf(err) == app.CodeWebsiteSuspended; refused != suspended || !refused && err != nil {
 			t.Errorf("Accept with suspended %v: got error %v, want %s if suspended", suspended, err, app.CodeWebsiteSuspended)
 		}
