@@ -1692,6 +1692,7 @@ BEGIN
         RAISE EXCEPTION
             'comanda_app sees one store at a time, and a change of members may concern two: use comanda_system';
     END IF;
+    PERFORM FROM stores WHERE id = coalesce(NEW.store_id, OLD.store_id) AND sandbox_of IS NULL FOR SHARE;
     IF TG_OP = 'DELETE' THEN
         DELETE FROM memberships
         WHERE user_id = OLD.user_id AND store_id = (SELECT id FROM stores WHERE sandbox_of = OLD.store_id);

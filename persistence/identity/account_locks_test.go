@@ -2,6 +2,7 @@ package identity_test
 
 import (
 	"context"
+	"database/sql"
 	"testing"
 	"time"
 
@@ -64,40 +65,49 @@ func TestAccountLocks(t *testing.T) {
 	}
 }
 
-// The first test key of a store locks the memberships of all websites. If one of them is being changed, the key is
-// refused soon: the changes of other websites would wait as long as it does.
+// The first test key of a store locks the memberships of the store only. Those of another website can be changed in the
+// meantime, and the key does not wait for such a change. A member who is removed meanwhile is a member of neither store.
 func TestSandboxOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
-	database := persistencetest.New(t)
-	pools := pg.ServePools(pg.MinConns)
-	for i := range pools {
-		pools[i].Lock, pools[i].Account = 0, 10*time.Millisecond
+	db := persistencetest.New(t)
+	own, other := open(t, db, "one.example"), open(t, db, "two.example")
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	begin := func(statement string, args ...any) *sql.Tx {
+		t.Helper()
+		tx, err := db.System().DB.BeginTx(ctx, nil)
+		must(t, err)
+		_, err = tx.ExecContext(ctx, statement, args...)
+		must(t, err)
+		return tx
 	}
-	db, err := persistence.Open(persistence.Config{
-		URL: database.URL, SystemURL: database.SystemURL, Pools: pools, Sealer: persistencetest.Keyring().Sealer(),
-	})
-	must(t, err)
-	defer db.Close()
-	r, other := open(t, database, "one.example"), open(t, database, "two.example")
-	caller := r.Caller(t, database, 0)
-	create := func() error {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
-		defer cancel()
-		_, err := db.CreateAPIKey(ctx, noon, caller, app.Actor{},
-			app.NewAPIKey{Name: "test", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: app.KeyTest}, nil)
-		if ctx.Err() != nil {
-			t.Error("test key: waits for a change of another website's members, want the error of a wait for a lock")
+	const remove = "DELETE FROM memberships WHERE store_id = $1"
+	keys := begin("LOCK TABLE api_keys IN SHARE MODE")
+	done := make(chan error, 2)
+	go func() {
+		_, err := db.IssueAPIKey(ctx, noon, own.Stores[0],
+			app.NewAPIKey{Name: "Till", Scopes: []app.Scope{app.ScopeReadOrders}, Mode: app.KeyTest})
+		done <- err
+	}()
+	waiting := func(want int) {
+		for n := 0; n < want; {
+			must(t, db.System().DB.QueryRowContext(ctx, `SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN
+				(SELECT pid FROM pg_stat_activity WHERE datname = current_database())`).Scan(&n))
 		}
-		return err
 	}
-	tx, err := database.System().DB.BeginTx(t.Context(), nil)
-	must(t, err)
-	defer tx.Rollback() //nolint:errcheck // without effect after the test
-	_, err = tx.ExecContext(t.Context(), "UPDATE memberships SET role = 'ADMIN' WHERE store_id = $1", other.Stores[0])
-	must(t, err)
-	if err := create(); app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("test key: got error %v, want UNAVAILABLE", err)
+	waiting(1)
+	neighbour := begin(remove, other.Stores[0]) // does not wait for the key
+	go func() {
+		_, err := db.System().DB.ExecContext(ctx, remove, own.Stores[0])
+		done <- err
+	}()
+	waiting(2)
+	must(t, keys.Rollback())
+	must(t, <-done) // does not wait for the neighbour
+	must(t, <-done)
+	must(t, neighbour.Rollback())
+	if n := count(t, db, "SELECT count(*) FROM memberships m JOIN stores s ON s.id = m.store_id "+
+		"WHERE s.sandbox_of IS NOT NULL"); n != 0 {
+		t.Errorf("members of the sandbox: got %d, want 0", n)
 	}
-	must(t, tx.Rollback())
-	must(t, create())
 }

@@ -56,7 +56,7 @@ func (db *DB) CreateAPIKey(
 			if _, err := lockOwner(ctx, tx, caller); err != nil {
 				return app.APIKey{}, err
 			}
-			created, err := db.createAPIKey(ctx, tx, now, caller.StoreID, by, in)
+			created, err := createAPIKey(ctx, tx, now, caller.StoreID, by, in)
 			issued.Key = created.Key
 			return created.APIKey, err
 		})
@@ -71,16 +71,16 @@ func (db *DB) IssueAPIKey(
 	ctx context.Context, now time.Time, store app.StoreID, in app.NewAPIKey,
 ) (issued app.IssuedAPIKey, err error) {
 	err = db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
-		issued, err = db.createAPIKey(ctx, tx, app.At(now).Time, store, app.Actor{}, in)
+		issued, err = createAPIKey(ctx, tx, app.At(now).Time, store, app.Actor{}, in)
 		return err
 	})
 	return issued, err
 }
 
-func (db *DB) createAPIKey(
+func createAPIKey(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, in app.NewAPIKey,
 ) (app.IssuedAPIKey, error) {
-	home, mode, err := db.keyStore(ctx, tx, now, store, in.Mode)
+	home, mode, err := keyStore(ctx, tx, now, store, in.Mode)
 	if err != nil {
 		return app.IssuedAPIKey{}, err
 	}
@@ -118,8 +118,8 @@ func (db *DB) createAPIKey(
 
 // keyStore returns the store and the mode of a new key. A test key belongs to the store's sandbox,
 // which keyStore creates if necessary. It locks the store's row, so that concurrent requests create
-// one sandbox.
-func (db *DB) keyStore(
+// one sandbox. Changes of the store's memberships wait for this lock; then their trigger finds the sandbox.
+func keyStore(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, wanted app.KeyMode,
 ) (app.StoreID, app.KeyMode, error) {
 	var sandboxOf sql.NullString
@@ -137,20 +137,14 @@ func (db *DB) keyStore(
 	var sandbox app.StoreID
 	err = tx.NewRaw(`SELECT id FROM stores WHERE sandbox_of = ?`, store).Scan(ctx, &sandbox)
 	if errors.Is(err, sql.ErrNoRows) {
-		sandbox, err = db.createSandbox(ctx, tx, now, store)
+		sandbox, err = createSandbox(ctx, tx, now, store)
 	}
 	return sandbox, app.KeyTest, err
 }
 
 // createSandbox creates a store's sandbox: a store of the same website with the same settings, views, members and
 // products, and without other data (docs/behaviour.md#sandboxes).
-func (db *DB) createSandbox(
-	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID,
-) (app.StoreID, error) {
-	// While it waits for the lock of the table below, changes of memberships of all websites wait.
-	if err := db.pg.LimitAccountLocks(ctx, tx); err != nil {
-		return "", err
-	}
+func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (app.StoreID, error) {
 	id := app.NewID[app.StoreID](now)
 	for _, statement := range []string{
 		// Copies all columns, also those that later migrations add, except the ones named here.
@@ -165,9 +159,6 @@ func (db *DB) createSandbox(
 			) menu, LATERAL jsonb_populate_record(menu.p, jsonb_build_object(
 				'id', 'prd_' || uuidv7_hex(?2::timestamptz, menu.place), 'store_id', ?0::text, 'sold_out_until', NULL,
 				'version', 1, 'created_at', ?2::timestamptz, 'updated_at', ?2::timestamptz)) copy`,
-		// The products are copied before this lock. Concurrent changes of memberships wait for it; then their trigger
-		// finds the sandbox.
-		`LOCK TABLE memberships IN SHARE ROW EXCLUSIVE MODE`,
 		`INSERT INTO store_views (id, store_id, code, locale, currency, is_default)
 			SELECT 'view_' || uuidv7_hex(), ?0, code, locale, currency, is_default
 			FROM store_views WHERE store_id = ?1`,

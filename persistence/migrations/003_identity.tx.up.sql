@@ -35,13 +35,15 @@ CREATE TABLE memberships (
 CREATE INDEX memberships_by_store ON memberships (store_id);
 CALL fence('memberships', 'store_id');
 
--- A sandbox has the members and roles of its live store. A trigger copies every change.
+-- A sandbox has the members and roles of its live store. A trigger copies every change. It waits for a transaction that
+-- has locked the row of the live store to create its sandbox, and then finds the sandbox.
 CREATE FUNCTION mirror_membership() RETURNS trigger LANGUAGE plpgsql AS $$
 BEGIN
     IF current_user = 'comanda_app' THEN
         RAISE EXCEPTION
             'comanda_app sees one store at a time, and a change of members may concern two: use comanda_system';
     END IF;
+    PERFORM FROM stores WHERE id = coalesce(NEW.store_id, OLD.store_id) AND sandbox_of IS NULL FOR SHARE;
     IF TG_OP = 'DELETE' THEN
         DELETE FROM memberships
         WHERE user_id = OLD.user_id AND store_id = (SELECT id FROM stores WHERE sandbox_of = OLD.store_id);

@@ -54,7 +54,8 @@ func (db *DB) InSystem(ctx context.Context, f func(ctx context.Context, tx bun.T
 
 // LimitAccountLocks limits the waits for locks of a transaction of [DB.InSystem] to the Account of its [Pool], 0 = no
 // further limit. Requests that may name no website call it before their first lock of the row of an account: they share
-// few connections. So do transactions that lock a table of all websites.
+// few connections. The limit is below the deadlock_timeout of PostgreSQL: a deadlock ends like any other wait, with
+// UNAVAILABLE, and the client repeats the request. A repetition here would keep the connection.
 func (db *DB) LimitAccountLocks(ctx context.Context, tx bun.Tx) error {
 	limit := db.first(RoleSystem).limits.Account
 	if limit == 0 {
