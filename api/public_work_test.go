@@ -81,7 +81,20 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 				key := app.NewAPIKeySecret(app.KeyLive).Reveal()
 				return w.doOn(server, "GET", "/products", key, nil, from)
 			},
-			from: alone, gate: func(*world) gate { return gate{"lookups", neighbor(0)} }, most: 2,
+			from: alone, gate: func(*world) gate { return gate{"public lookups", neighbor(0)} }, most: 1,
+		},
+		"unknown keys of many networks": {
+			budgets: func(*world) (all [][]string) {
+				for i := range requests {
+					all = append(all, []string{"address", neighbor(i)})
+				}
+				return all
+			},
+			send: func(w *world, server *Server, from func(*http.Request)) *response {
+				key := app.NewAPIKeySecret(app.KeyLive).Reveal()
+				return w.doOn(server, "GET", "/products", key, nil, from)
+			},
+			from: neighbor, gate: func(*world) gate { return gate{of: "public lookups"} }, most: 2,
 		},
 		"one session": {
 			budgets: func(w *world) [][]string {
@@ -103,6 +116,7 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 			for _, budget := range test.budgets(w) {
 				keys = append(keys, server.limiter.mac(budget...))
 			}
+			key := w.key("foreign", app.ScopeReadProducts)
 			release := w.held(`INSERT INTO rate_limits (key, hits, expires_at)
 				SELECT unnest($1::bytea[]), '{}', now() + interval '1 h'`, keys)
 			statuses := make(chan int)
@@ -113,8 +127,8 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 			w.until("blocked lookups", func() bool {
 				return lookups(db).InUse >= test.most && server.work.users(at.of, at.owner) == requests
 			})
-			for range 3 {
-				w.doOn(server, "GET", "/products", w.tokens["FOREIGN"], nil).ok(200, nil)
+			for _, credential := range []string{w.tokens["FOREIGN"], key, key} {
+				w.doOn(server, "GET", "/products", credential, nil).ok(200, nil)
 			}
 			if p := lookups(db); p.InUse != test.most || p.Waiting != 0 || p.Refused != 0 {
 				t.Errorf("pool: got %d connections in use, %d callers waiting and %d refused, want %d, 0 and 0",

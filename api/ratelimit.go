@@ -224,13 +224,13 @@ func (s *Server) limitCredential(c *call) error {
 	return nil
 }
 
-// limitUnknown counts a request with a credential that belongs to nobody against the budget of the client address. It
-// returns refusal, or RATE_LIMITED if the budget is used up.
+// limitUnknown counts a request with a credential that belongs to nobody against the budget of the client address, with
+// a connection of requests without a credential. It returns refusal, or RATE_LIMITED if the budget is used up.
 func (s *Server) limitUnknown(ctx context.Context, c *call, refusal error) error {
-	if err := s.takeLimits(ctx, c, s.limiter.window, s.limiter.address(c)...); err != nil {
-		return err
-	}
-	return refusal
+	err := s.work.run(ctx, s.work.publicLookups("public lookups", c.owner()), func() error {
+		return s.db.TakeRateLimits(ctx, s.limiter.window, s.limiter.address(c)...)
+	})
+	return cmp.Or(err, refusal)
 }
 
 // limitQuotas counts a request against the quotas of its route. Handlers call it after the check of existence and
