@@ -10,6 +10,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -206,9 +207,9 @@ func TestElementsOfABody(t *testing.T) {
 	}
 }
 
-// Validation stops at the last detail of the response. All faults of this body would take another 50 MB.
-func TestValidationStopsAtItsLimit(t *testing.T) {
-	w := newWorld(t)
+// faultyProduct returns a body of about 1 MiB. All its faults would take another 50 MB.
+func faultyProduct(t *testing.T) string {
+	t.Helper()
 	var locales []string
 	for i := range 25 {
 		locales = append(locales, fmt.Sprintf(`"%c%c":{"name":""}`, 'a'+i/5, 'a'+i%5))
@@ -220,6 +221,13 @@ func TestValidationStopsAtItsLimit(t *testing.T) {
 	if len(body) > maxBody || len(body) < maxBody*3/4 {
 		t.Fatalf("the body has %d bytes, want about %d", len(body), maxBody)
 	}
+	return body
+}
+
+// Validation stops at the last detail of the response.
+func TestValidationStopsAtItsLimit(t *testing.T) {
+	w := newWorld(t)
+	body := faultyProduct(t)
 	w.do("POST", "/products", w.tokens["OWNER"], productBody()).ok(201, nil) // fills the caches
 	grown := allocated(func() {
 		a := w.do("POST", "/products", w.tokens["OWNER"], body).refused(app.CodeValidationFailed)
@@ -229,5 +237,40 @@ func TestValidationStopsAtItsLimit(t *testing.T) {
 	})
 	if grown > 30<<20 {
 		t.Errorf("got %d bytes allocated, want at most 30 MiB", grown)
+	}
+}
+
+// A website whose places are taken has no further bodies validated: they wait, then they are refused. Another website is
+// served meanwhile.
+func TestValidationOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	work, website, body := w.server.work, w.stores["own"].website, faultyProduct(t)
+	work.wait = testTimeout
+	taken := &places{work: work}
+	for range work.requests {
+		w.must(taken.begin(t.Context(), gateLimit{gate{"requests", string(website)}, work.requests}))
+	}
+	const requests = maxOwnBodies/maxBody - 1
+	responses := make(chan *response)
+	for range requests {
+		go func() { responses <- w.do("POST", "/products", w.tokens["OWNER"], body) }()
+	}
+	w.until("waiting requests", func() bool { return work.waits(website) == requests })
+	w.do("POST", "/products", w.tokens["FOREIGN"], productBody()).ok(201, nil)
+	w.do("POST", "/products", w.tokens["FOREIGN"], body).refused(app.CodeValidationFailed)
+	work.wait = time.Millisecond
+	a := w.do("POST", "/products", w.tokens["OWNER"], body).refused(app.CodeUnavailable)
+	if after := a.Header().Get("Retry-After"); after != "2" {
+		t.Errorf("request beyond the waiting ones: got Retry-After %q, want 2", after)
+	}
+	taken.leave()
+	for range requests {
+		if a := (<-responses).refused(app.CodeValidationFailed); len(a.body.Error.Details) != maxFaults {
+			t.Errorf("details: got %d, want %d", len(a.body.Error.Details), maxFaults)
+		}
+	}
+	if n := w.server.bodies.inUse(); n != 0 {
+		t.Errorf("memory after the requests: got %d, want 0", n)
 	}
 }
