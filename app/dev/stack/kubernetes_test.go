@@ -2,6 +2,7 @@ package main
 
 import (
 	"maps"
+	"net/netip"
 	"os"
 	"regexp"
 	"slices"
@@ -307,6 +308,37 @@ func TestKubernetesReferences(t *testing.T) {
 	if got := service.Spec.Ports[0].TargetPort.StrVal; got != "https" {
 		t.Errorf("Service: got the target port %q, want https", got)
 	}
+}
+
+// Processes that reach public addresses do not reach those of the cluster and its cloud.
+func TestKubernetesEgress(t *testing.T) {
+	t.Parallel()
+	objects := kubernetes(t)
+	for _, name := range []string{"comanda-serve", "comanda-worker"} {
+		var permitted []string
+		for _, rule := range get[*networkingv1.NetworkPolicy](t, objects, "NetworkPolicy/"+name).Spec.Egress {
+			for _, address := range []string{
+				"10.0.0.1", "100.64.0.1", "127.0.0.1", "168.63.129.16", "169.254.169.254", "172.16.0.1", "192.168.0.1", "::1",
+				"fd00::1", "fe80::1", "203.0.113.7", "2001:db8::1",
+			} {
+				if permits(rule, netip.MustParseAddr(address)) {
+					permitted = append(permitted, address)
+				}
+			}
+		}
+		if diff := cmp.Diff([]string{"203.0.113.7", "2001:db8::1"}, permitted); diff != "" {
+			t.Errorf("%s: addresses that the NetworkPolicy permits (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// permits reports whether a rule names an address.
+func permits(rule networkingv1.NetworkPolicyEgressRule, address netip.Addr) bool {
+	contains := func(prefix string) bool { return netip.MustParsePrefix(prefix).Contains(address) }
+	return slices.ContainsFunc(rule.To, func(peer networkingv1.NetworkPolicyPeer) bool {
+		block := peer.IPBlock
+		return block != nil && contains(block.CIDR) && !slices.ContainsFunc(block.Except, contains)
+	})
 }
 
 // The workers scale by a documented metric, and the README names each secret that the pods mount.
