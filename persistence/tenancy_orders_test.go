@@ -55,7 +55,7 @@ func TestOrdersAreIsolated(t *testing.T) {
 	_, err = db.ChangeReservationStatus(t.Context(), noon, mine, ended.ID, 0,
 		app.ReservationStatusChange{To: app.ReservationCancelled, Reason: "ill"})
 	must(t, err)
-	soon := at.Add(48 * time.Hour).Truncate(time.Hour)
+	soon := at.Truncate(24 * time.Hour).Add(60 * time.Hour) // at noon, on the same day in the store's time zone
 	_, err = db.Reserve(t.Context(), at, mine, app.NewReservation{
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 3, StartAt: app.At(soon),
 	}, nil)
