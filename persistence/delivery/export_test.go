@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/filter"
@@ -236,6 +237,33 @@ func (q *Queue) ExplainEvents(
 		return rows.Err()
 	})
 	return strings.Join(plan, "\n"), err
+}
+
+// ExplainMissed returns the plans of the statements that count and list the missed events of an hour.
+func (q *Queue) ExplainMissed(ctx context.Context, store app.StoreID, id app.SubscriptionID, types []app.EventType,
+	from time.Time,
+) (map[string]string, error) {
+	plans := map[string]string{}
+	to := from.Add(time.Hour)
+	in := (&replayRow{CreatedFrom: from, CreatedTo: to, CreatedAt: to.Add(time.Hour)}).missedPeriod()
+	period := []any{store, pgdialect.Array(types), in.least, in.most, id}
+	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.Tx.ExecContext(ctx, alongIndexes); err != nil {
+			return err
+		}
+		for statement, args := range map[string][]any{
+			countMissed: append(slices.Clone(period), in.from, in.to),
+			listMissed:  append(slices.Clone(period), 5000, "rpl_1", in.from, in.to),
+		} {
+			var lines []string
+			if err := tx.NewRaw("EXPLAIN "+statement, args...).Scan(ctx, &lines); err != nil {
+				return err
+			}
+			plans[statement] = strings.Join(lines, "\n")
+		}
+		return nil
+	})
+	return plans, err
 }
 
 // RecordAttempts records a batch of attempts in one statement.

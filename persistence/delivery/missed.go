@@ -2,6 +2,7 @@ package delivery
 
 import (
 	"context"
+	"math"
 	"strconv"
 	"time"
 
@@ -27,22 +28,19 @@ const positionSkew = 2 * time.Minute
 // missedPeriod is the period of a bulk replay of missed events, and the positions by which they are read. The second
 // bounds are exclusive.
 type missedPeriod struct {
-	from, to    time.Time
+	from        time.Time
+	to          *time.Time // nil = no end
 	least, most int64
 }
 
-// missedPeriod returns the period of a bulk replay. One that does not end before the creation of the bulk replay ends
-// positionSkew after it, and so has the events of clocks that are ahead.
+// missedPeriod returns the period of a bulk replay. One that does not end before the creation of the bulk replay has no
+// end, because the clocks of servers differ. Its list then ends with the last event that is dispatched.
 func (r *replayRow) missedPeriod() missedPeriod {
-	last := r.CreatedAt.Add(positionSkew)
 	in := missedPeriod{
-		from: r.CreatedFrom, to: r.CreatedTo,
-		least: app.FirstPosition(r.CreatedFrom.Add(-positionSkew)), most: app.FirstPosition(last),
+		from: r.CreatedFrom, least: app.FirstPosition(r.CreatedFrom.Add(-positionSkew)), most: math.MaxInt64,
 	}
 	if r.CreatedTo.Before(r.CreatedAt) {
-		in.most = min(in.most, app.FirstPosition(r.CreatedTo.Add(positionSkew)))
-	} else {
-		in.to = last
+		in.to, in.most = &r.CreatedTo, app.FirstPosition(r.CreatedTo.Add(positionSkew))
 	}
 	return in
 }
@@ -58,14 +56,15 @@ func (r *replayRow) countMissed(ctx context.Context, tx bun.Tx) error {
 		return err
 	}
 	in := r.missedPeriod()
-	return tx.NewRaw(`SELECT count(*), count(*) FILTER (WHERE e.body IS NULL OR e.erasing IS NOT NULL)
-		FROM event_log l JOIN outbox e ON e.id = l.id
-		WHERE l.store_id = ?0 AND l.type = ANY (?1::text[]) AND l.position >= ?2 AND l.position < ?3
-			AND e.occurred_at >= ?5 AND e.occurred_at < ?6
-			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = l.id AND d.subscription_id = ?4)`,
-		r.StoreID, pgdialect.Array(types), in.least, in.most, r.SubscriptionID, in.from, in.to).
-		Scan(ctx, &r.Matched, &r.Skipped)
+	return tx.NewRaw(countMissed, r.StoreID, pgdialect.Array(types), in.least, in.most, r.SubscriptionID, in.from,
+		in.to).Scan(ctx, &r.Matched, &r.Skipped)
 }
+
+const countMissed = `SELECT count(*), count(*) FILTER (WHERE e.body IS NULL OR e.erasing IS NOT NULL)
+	FROM event_log l JOIN outbox e ON e.id = l.id
+	WHERE l.store_id = ?0 AND l.type = ANY (?1::text[]) AND l.position >= ?2 AND l.position < ?3
+		AND e.occurred_at >= ?5 AND e.occurred_at < coalesce(?6::timestamptz, 'infinity')
+		AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = l.id AND d.subscription_id = ?4)`
 
 // listMissed adds the next missed events to the list of a bulk replay, in the order of their positions. Only events
 // whose deliveries have all been inserted have a position.
@@ -106,7 +105,7 @@ const listMissed = `WITH read AS MATERIALIZED (
 	), missed AS (
 		INSERT INTO replay_items (replay_id, store_id, position, id)
 		SELECT ?6, ?0, l.position, l.id FROM read l JOIN outbox e ON e.id = l.id
-		WHERE e.occurred_at >= ?7 AND e.occurred_at < ?8
+		WHERE e.occurred_at >= ?7 AND e.occurred_at < coalesce(?8::timestamptz, 'infinity')
 			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = l.id AND d.subscription_id = ?4)
 		RETURNING 1
 	)

@@ -2,6 +2,7 @@ package delivery_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -98,8 +99,9 @@ func TestMissedEventsAreReplayed(t *testing.T) {
 }
 
 // A bulk replay of missed events goes by the times of events, whatever the clocks: after an event of a process whose
-// clock is a minute ahead, all positions of the store are a minute ahead. Without an earlier end, it has all events.
-func TestMissedEventsOfClocksAhead(t *testing.T) {
+// clock is a minute ahead, all positions of the store are a minute ahead. Without an earlier end, it has all events,
+// even if the clock of its own process is far behind.
+func TestMissedEventsOfOtherClocks(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
@@ -122,6 +124,7 @@ func TestMissedEventsOfClocksAhead(t *testing.T) {
 		"an end in the past":   {-time.Hour, time.Second, 10 * time.Minute, []app.EventID{before, last}},
 		"a begin in the past":  {time.Second, 10 * time.Minute, 10 * time.Minute, []app.EventID{ahead}},
 		"a clock behind":       {-time.Hour, -30 * time.Second, -30 * time.Second, []app.EventID{before, ahead, last}},
+		"a clock far behind":   {-time.Hour, -time.Minute, -10 * time.Minute, []app.EventID{before, ahead, last}},
 		"an end before":        {-time.Hour, -time.Second, 10 * time.Minute, []app.EventID{before}},
 		"an end in the future": {-time.Hour, 24 * time.Hour, time.Second, []app.EventID{before, ahead, last}},
 		"nothing after an end": {-time.Hour, -2 * time.Second, 10 * time.Minute, nil},
@@ -145,6 +148,41 @@ func TestMissedEventsOfClocksAhead(t *testing.T) {
 		slices.Sort(test.want)
 		if diff := gocmp.Diff(test.want, got); diff != "" {
 			t.Errorf("%s: events (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
+// The count of a dry run and the list read the events of the period and their deliveries by indexes, regardless of the
+// number of other events and deliveries.
+func TestMissedEventsAreReadAlongIndexes(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store := r.Stores[0]
+	id := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	for _, statement := range []string{
+		`INSERT INTO outbox (id, store_id, type, body, occurred_at)
+			SELECT 'evt_' || n, $1, CASE WHEN n % 10 = 0 THEN 'order.created' ELSE 'product.updated' END, '{}',
+				$2::timestamptz + n * interval '10 s'
+			FROM generate_series(1, 30000) n WHERE $3 <> ''`,
+		`INSERT INTO event_log (id, store_id, position, type)
+			SELECT id, store_id, event_position(occurred_at), type FROM outbox
+			WHERE store_id = $1 AND occurred_at > $2 AND $3 <> ''`,
+		`INSERT INTO deliveries (id, store_id, queue, event_id, subscription_id, event_type, status, scheduled_for,
+				created_at, ended_at)
+			SELECT 'dlv_' || id, $1, $1, id, $3, type, 'delivered', $2, $2, $2 FROM outbox WHERE type = 'order.created'`,
+	} {
+		seed(t, db, statement, store, noon, id)
+	}
+	seed(t, db, "ANALYZE")
+	plans, err := db.ExplainMissed(t.Context(), store, id, []app.EventType{app.EventOrderCreated},
+		noon.Add(24*time.Hour))
+	must(t, err)
+	for statement, plan := range plans {
+		for _, index := range []string{"event_log_of_type", "outbox_pkey", "deliveries_event_id_subscription_id_key"} {
+			if !strings.Contains(plan, index) || strings.Contains(plan, "Seq Scan") {
+				t.Errorf("plan: got one without %s, or a scan of a whole table\n%s\n%s", index, statement, plan)
+			}
 		}
 	}
 }

@@ -32,6 +32,7 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 	limits app.ReplayLimits,
 ) (app.ReplayStep, error) {
 	now = app.At(now).Time
+	began := time.Now()
 	var filter missedFilter
 	step, err := q.continueBulkReplay(ctx, now, store, id, limits, &filter)
 	if err != nil || filter.undecided == nil {
@@ -41,7 +42,7 @@ func (q *Queue) ContinueBulkReplay(ctx context.Context, now time.Time, store app
 		step.Moved = false
 		return step, err
 	}
-	return q.continueBulkReplay(ctx, now, store, id, limits, &filter)
+	return q.continueBulkReplay(ctx, app.At(now.Add(time.Since(began))).Time, store, id, limits, &filter)
 }
 
 // continueBulkReplay is [Queue.ContinueBulkReplay] without the evaluation of the filter.
