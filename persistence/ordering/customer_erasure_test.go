@@ -65,6 +65,12 @@ func TestErasureUsesIndexes(t *testing.T) {
 			WHERE $2::timestamptz IS NOT NULL AND $1 <> ''`,
 		`INSERT INTO order_history (order_id, store_id, version, to_status, reason, actor_realm, actor_id, event_id, at)
 			SELECT id, store_id, 1, 'RECEIVED', '', 'tenant', '', '', $2 FROM orders WHERE $1 <> ''`,
+		// Each order had another customer before.
+		`INSERT INTO order_history (order_id, store_id, version, reason, changed_fields, item_changes, former_customer,
+				event_number, actor_realm, actor_id, event_id, at)
+			SELECT id, store_id, 2, '', '["customerId"]', '[]', 'cus_' || (number + 1) % 2000, number, 'tenant', '', '',
+				$2
+			FROM orders WHERE $1 <> ''`,
 		`INSERT INTO payments (id, store_id, order_id, provider, transaction_id, status, amount_minor, currency,
 				payment_method, card_last4, error_code, refunded_minor, business_date, created_at)
 			SELECT 'pay_' || number, store_id, id, 'STRIPE', id, 'SUCCEEDED', 100, 'EUR', '', '', '', 100,
