@@ -250,17 +250,25 @@ func TestReversalsStopAtZero(t *testing.T) {
 	m.checkBalance("after the refund", 0, "REVERSED -45", "REDEEMED -150", "EARNED 95")
 }
 
-// A paid order with points can be lowered, refunded and raised; its customer stays.
+// A paid order with points can be lowered, refunded and raised; its customer stays. Only a refund after which nothing
+// is due returns the points.
 func TestAmendOrderWithPoints(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	m := w.addMemberOfClub(1000)
 	placed := m.redeem(400, nil) // 1900 − 800
+	var paid app.Payment
 	w.do("POST", "/orders/"+string(placed.ID)+"/payments", w.tokens["OWNER"], altered(paymentBody(), object{
 		"amountMinor": 1100,
-	})).ok(201, nil)
+	})).ok(201, &paid)
 	var order orderOut
-	w.do("GET", "/orders/"+string(placed.ID), w.tokens["OWNER"], nil).ok(200, &order)
+	read := func() { w.do("GET", "/orders/"+string(placed.ID), w.tokens["OWNER"], nil).ok(200, &order) }
+	read()
+	refund := func(amount int64) {
+		t.Helper()
+		w.do("POST", "/payments/"+string(paid.ID)+"/refunds", w.tokens["OWNER"], refundBody(amount)).ok(201, nil)
+		read()
+	}
 	amend := func(body object) *response { t.Helper(); return w.amend(order, w.tokens["OWNER"], body) }
 	amend(object{"discountMinor": 1101}).refused(app.CodeValidationFailed, "discountMinor")
 	amend(object{"customer": object{"name": "Bob", "email": "bob@example.com"}}).refused(app.CodeConflict)
@@ -273,9 +281,13 @@ func TestAmendOrderWithPoints(t *testing.T) {
 		t.Errorf("lowered: got total %d, points' worth %d, refundable %d; want 150, 800, 950", order.TotalMinor,
 			order.LoyaltyMinor, order.RefundableMinor)
 	}
+	refund(950)
 	amend(items(3)).ok(200, &order) // 2850 − 800
-	if order.TotalMinor != 2050 || order.OutstandingMinor != 950 {
-		t.Errorf("raised: got total %d, outstanding %d; want 2050, 950", order.TotalMinor, order.OutstandingMinor)
+	if order.TotalMinor != 2050 || order.OutstandingMinor != 1900 {
+		t.Errorf("raised: got total %d, outstanding %d; want 2050, 1900", order.TotalMinor, order.OutstandingMinor)
 	}
 	m.checkBalance("after the changes", 600, "REDEEMED -400")
+	amend(items(1)).ok(200, &order)
+	refund(150)
+	m.checkBalance("after the refund of the rest", 1000, "RETURNED 400", "REDEEMED -400")
 }
