@@ -138,6 +138,9 @@ func TestBadOrders(t *testing.T) {
 		"a blank channel":     {object{"channel": " "}, "channel"},
 		"an empty channel":    {object{"channel": ""}, "channel"},
 		"a long channel":      {object{"channel": strings.Repeat("é", 41)}, "channel"},
+		"a two-line channel":  {object{"channel": "Uber\nEats"}, "channel"},
+		"a tab in a channel":  {object{"channel": "Uber\tEats"}, "channel"},
+		"a line separator":    {object{"channel": "Uber\u2028Eats"}, "channel"},
 		"a name beside a product": {
 			object{"items": items(object{"name": "Fee", "unitPriceMinor": 1})}, "items[1].productId",
 		},

@@ -78,7 +78,7 @@ var memberLimits = map[string]string{
 	"reservationnote": "max=1000",
 	"stay":            between(app.MinReservationMinutes, app.MaxReservationMinutes),
 	"tablelabel":      "max=40",
-	"channel":         "max=40",
+	"channel":         "max=40,oneline",
 
 	"closurereason": "max=200",
 	"dayminutes":    between(0, 24*60),

@@ -67,6 +67,7 @@ var generator = sync.OnceValue(func() openapi.Schemas {
 			"locale":           {Pattern: localePattern},
 			"viewcode":         {Pattern: viewCodePattern},
 			"notblank":         {Pattern: `\S`},
+			"oneline":          {Pattern: oneLinePattern},
 			"phone":            {Pattern: phonePattern},
 			"dialled":          {Pattern: dialledPattern},
 			"provider":         {Pattern: providerPattern},

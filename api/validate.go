@@ -115,6 +115,11 @@ const clientIDPattern = `^[!-~]{1,255}$`
 
 var clientID = regexp.MustCompile(clientIDPattern)
 
+// oneLinePattern matches a text without line breaks and control characters.
+const oneLinePattern = `^[^\p{Cc}\p{Zl}\p{Zp}]+$`
+
+var oneLine = regexp.MustCompile(oneLinePattern)
+
 // viewCodePattern matches the code of a store view.
 const viewCodePattern = `^[a-z0-9]+(_[a-z0-9]+)*$`
 
@@ -141,6 +146,7 @@ var (
 //
 //	each          a list of structs, whose elements are validated one by one, see [binder.validate]
 //	notblank      not only white space
+//	oneline       a text without line breaks and control characters
 //	bytes=n       at most n bytes
 //	uncommon      not a common password
 //	enum          one of the values in enums
@@ -178,6 +184,7 @@ var newValidator = sync.OnceValue(func() *validator.Validate {
 	v.RegisterCustomTypeFunc(func(v reflect.Value) any { return v.Interface().(app.Secret).Reveal() }, app.Secret{})
 	for tag, check := range map[string]func(text, param string, t reflect.Type) bool{
 		"notblank": func(text, _ string, _ reflect.Type) bool { return strings.TrimSpace(text) != "" },
+		"oneline":  func(text, _ string, _ reflect.Type) bool { return oneLine.MatchString(text) },
 		"bytes": func(text, most string, _ reflect.Type) bool {
 			n, _ := strconv.Atoi(most)
 			return len(text) <= n
@@ -230,6 +237,7 @@ var messages = map[string]string{
 	"required":         "is required",
 	"required number":  "is required and must not be 0",
 	"notblank":         "must not be blank",
+	"oneline":          "must be one line without control characters",
 	"bytes":            "must have at most %s bytes",
 	"uncommon":         "is a common password; choose another one",
 	"subscribable":     "must be one of " + strings.Join(subscribable, ", "),
