@@ -4,6 +4,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -61,4 +63,40 @@ func TestFormerCustomerIsPrivate(t *testing.T) {
 	sees(ada.AccessToken, both, history, payments)
 	sees(ada.AccessToken, both, export(ada))
 	sees(staff, "first-note second-note third-note", history)
+}
+
+// An export has the members before each change, if the customer had the order then.
+func TestExportOfFormerMembers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	staff := w.tokens["STAFF"]
+	ada, bob := w.addCustomer("own", "ada@example.com"), w.addCustomer("own", "bob@example.com")
+	placed, path := w.place(object{"customer": nil, "customerId": ada.Customer.ID, "note": "first"})
+	for _, change := range []object{
+		{"note": "second"}, {"customerId": bob.Customer.ID, "note": "third"}, {"note": "fourth"},
+	} {
+		w.amend(placed, staff, change).ok(200, nil)
+		w.do("GET", path, staff, nil).ok(200, &placed)
+	}
+	notes := func(who loginCustomerOut) (notes []string) {
+		t.Helper()
+		var export app.CustomerExport
+		w.do("GET", "/customers/"+string(who.Customer.ID)+"/export", who.AccessToken, nil).ok(200, &export)
+		for _, change := range export.StatusChanges {
+			switch {
+			case change.Type != app.Amendment:
+			case change.Before == nil:
+				notes = append(notes, "none")
+			default:
+				notes = append(notes, change.Before.Note)
+			}
+		}
+		return notes
+	}
+	if diff := cmp.Diff([]string{"first", "second"}, notes(ada)); diff != "" {
+		t.Errorf("notes of the former customer (-want +got):\n%s", diff)
+	}
+	if diff := cmp.Diff([]string{"none", "third"}, notes(bob)); diff != "" {
+		t.Errorf("notes of the present customer (-want +got):\n%s", diff)
+	}
 }

@@ -50,6 +50,7 @@ type ExportedStatusChange struct {
 	Reason        string          `json:"reason,omitempty"` // only for a cancellation
 	ChangedFields []string        `json:"changedFields,omitempty"`
 	ItemChanges   []ItemChange    `json:"itemChanges,omitempty"`
+	Before        *Amendable      `json:"before,omitempty"` // only for AMENDMENT, of the customer's own time
 	At            Time            `json:"at"`
 }
 

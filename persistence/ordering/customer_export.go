@@ -60,9 +60,11 @@ func (e export) statusChanges(ctx context.Context) error {
 	type change struct {
 		historyRow
 		Number int64
+		Before *app.Amendable `bun:"type:jsonb"`
 	}
 	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.changed_fields,
-		`+ownItemChanges("?1")+` AS item_changes, h.actor_realm, h.at
+		`+ownItemChanges("?1")+` AS item_changes, h.actor_realm, h.at,
+			CASE WHEN `+customerAt("h.version - 1")+` = ?1 THEN h.before END AS before
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
 		WHERE o.store_id = ?0 AND o.id IN `+everHeld+`
 			AND ?1 IN (`+customerAt("h.version - 1")+`, `+customerAt("h.version")+`)
@@ -73,7 +75,8 @@ func (e export) statusChanges(ctx context.Context) error {
 			c := r.change()
 			part.StatusChanges = append(part.StatusChanges, app.ExportedStatusChange{
 				OrderNumber: strconv.FormatInt(r.Number, 10), Type: c.Type, Realm: r.ActorRealm, From: c.From, To: c.To,
-				Reason: c.Reason, ChangedFields: c.ChangedFields, ItemChanges: c.ItemChanges, At: c.At,
+				Reason: c.Reason, ChangedFields: c.ChangedFields, ItemChanges: c.ItemChanges, Before: r.Before,
+				At: c.At,
 			})
 		}
 		return e.Each(part)
