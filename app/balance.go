@@ -1,7 +1,7 @@
 package app
 
 // Balance is an order's total with the sums of its payments and refunds, without tips, in minor units
-// (docs/behaviour.md#what-is-owed).
+// (docs/behaviour.md#amounts-due).
 type Balance struct {
 	TotalMinor       int64
 	PaidMinor        int64
