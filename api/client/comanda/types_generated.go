@@ -150,6 +150,24 @@ type AmendOrderRequest struct {
 	TableLabel Nullable[string] `json:"tableLabel,omitzero"`
 }
 
+// Amendable is the members of an order, except its items, that a change of the order can name.
+type Amendable struct {
+	// The customer.
+	Customer OrderCustomer `json:"customer"`
+	// The address for a delivery.
+	DeliveryAddress *DeliveryAddress `json:"deliveryAddress"`
+	// The delivery fee in minor units.
+	DeliveryFeeMinor int64 `json:"deliveryFeeMinor"`
+	// The discount in minor units.
+	DiscountMinor int64 `json:"discountMinor"`
+	// A note to the kitchen.
+	Note string `json:"note"`
+	// When the guest wanted the order; null = as soon as possible.
+	RequestedFor *time.Time `json:"requestedFor"`
+	// The table.
+	TableLabel string `json:"tableLabel"`
+}
+
 // AmendedItemRequest is part of [AmendOrderRequest].
 type AmendedItemRequest struct {
 	// The id of an item of the order. Omitted for a new item.
@@ -370,7 +388,7 @@ const (
 	BodyEncodingBase64 BodyEncoding = "base64"
 )
 
-// BulkReplay is a replay of the deliveries that had ended and matched its filter when it was requested.
+// BulkReplay is a replay of the deliveries that had ended and matched its filter when it listed them.
 type BulkReplay struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`
@@ -1426,6 +1444,8 @@ type ExportedSession struct {
 type ExportedStatusChange struct {
 	// The time of the entry.
 	At time.Time `json:"at"`
+	// The members of the order, except its items, before an AMENDMENT. Absent if it had another customer then.
+	Before *Amendable `json:"before,omitzero"`
 	// The changed members. Only for AMENDMENT.
 	ChangedFields []string `json:"changedFields,omitzero"`
 	// The previous status; null for the creation of the order and for AMENDMENT.
@@ -3520,8 +3540,8 @@ type ReplayWebhookRequest struct {
 	// Only deliveries with this status. missed: events of the period that match the webhook's current events and have
 	// no delivery to it, for example because the webhook did not exist. The period then applies to the events.
 	Status *ReplayedStatus `json:"status,omitzero"`
-	// Only deliveries created before this time. Default: now, and for missed two minutes later, for servers whose
-	// clocks are ahead.
+	// Only deliveries created before this time. Default: now. A period of missed events that does not end before the
+	// request has no end.
 	To *time.Time `json:"to,omitzero"`
 }
 
