@@ -4611,6 +4611,38 @@ export interface components {
              */
             tableLabel?: null | string;
         };
+        /** @description The members of an order, except its items, that a change of the order can name. */
+        Amendable: {
+            /** @description The customer. */
+            customer: components["schemas"]["OrderCustomer"];
+            /** @description The address for a delivery. */
+            deliveryAddress: null | components["schemas"]["DeliveryAddress"];
+            /**
+             * Format: int64
+             * @description The delivery fee in minor units.
+             */
+            deliveryFeeMinor: number;
+            /**
+             * Format: int64
+             * @description The discount in minor units.
+             */
+            discountMinor: number;
+            /**
+             * @description A note to the kitchen.
+             * @example No onions, please.
+             */
+            note: string;
+            /**
+             * Format: date-time
+             * @description When the guest wanted the order; null = as soon as possible.
+             */
+            requestedFor: string | null;
+            /**
+             * @description The table.
+             * @example Terrace 4
+             */
+            tableLabel: string;
+        };
         AmendedItemRequest: {
             /**
              * @description The id of an item of the order. Omitted for a new item.
@@ -4904,7 +4936,7 @@ export interface components {
          * @enum {string}
          */
         BodyEncoding: "utf-8" | "base64";
-        /** @description A replay of the deliveries that had ended and matched its filter when it was requested. */
+        /** @description A replay of the deliveries that had ended and matched its filter when it listed them. */
         BulkReplay: {
             /**
              * Format: date-time
@@ -6736,6 +6768,8 @@ export interface components {
              * @description The time of the entry.
              */
             at: string;
+            /** @description The members of the order, except its items, before an AMENDMENT. Absent if it had another customer then. */
+            before?: components["schemas"]["Amendable"];
             /** @description The changed members. Only for AMENDMENT. */
             changedFields?: string[];
             /** @description The previous status; null for the creation of the order and for AMENDMENT. */
@@ -10553,7 +10587,7 @@ export interface components {
             status?: components["schemas"]["ReplayedStatus"];
             /**
              * Format: date-time
-             * @description Only deliveries created before this time. Default: now, and for missed two minutes later, for servers whose clocks are ahead.
+             * @description Only deliveries created before this time. Default: now. A period of missed events that does not end before the request has no end.
              */
             to?: string;
         };
