@@ -1026,7 +1026,6 @@ CREATE TABLE replay_items (
     store_id text NOT NULL,
     position bigint NOT NULL,
     id text NOT NULL,
-    ended_at timestamp with time zone,
     CONSTRAINT replay_items_pkey PRIMARY KEY (replay_id, "position", id),
     CONSTRAINT replay_items_replay_id_fkey FOREIGN KEY (replay_id) REFERENCES replays(id) ON DELETE CASCADE
 );

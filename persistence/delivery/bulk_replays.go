@@ -50,7 +50,7 @@ func (r replayRow) replay() app.BulkReplay {
 	return replay
 }
 
-// filter returns the filter of the deliveries to replay. The condition of ofStore applies in addition.
+// filter returns the filter of the deliveries to replay. The condition of ended applies in addition.
 func (r replayRow) filter() deliveryFilter {
 	from, to := app.At(r.CreatedFrom), app.At(r.CreatedTo)
 	return deliveryFilter{
@@ -59,10 +59,10 @@ func (r replayRow) filter() deliveryFilter {
 	}
 }
 
-// ofStore restricts a query of deliveries d to those of the store. Their ends are not compared with the creation of the
-// bulk replay, because the clocks of servers differ.
-func (r replayRow) ofStore(q *bun.SelectQuery) *bun.SelectQuery {
-	return q.Where("d.store_id = ?", r.StoreID)
+// ended restricts a query of deliveries d to the deliveries of the store that had ended when the bulk
+// replay was created.
+func (r replayRow) ended(q *bun.SelectQuery) *bun.SelectQuery {
+	return q.Where("d.store_id = ? AND d.ended_at <= ?", r.StoreID, r.CreatedAt)
 }
 
 // CreateBulkReplay creates a bulk replay of all deliveries that match; its job counts them. A dry run only counts
@@ -114,7 +114,7 @@ func (r *replayRow) count(ctx context.Context, tx bun.Tx) error {
 	count := tx.NewSelect().ColumnExpr("count(*)").ColumnExpr(`count(*) FILTER (WHERE NOT EXISTS (
 		SELECT FROM outbox e WHERE e.id = d.event_id AND e.body IS NOT NULL))`)
 	filter := r.filter()
-	return filter.created(filter.matches(r.ofStore(count.TableExpr("deliveries AS d")))).
+	return filter.created(filter.matches(r.ended(count.TableExpr("deliveries AS d")))).
 		// Bun writes arrays into the text, so that the planner can use a partial index.
 		Where("d.status = ANY (?::text[]) AND d.event_type = ANY (?::text[])",
 			pgdialect.Array([]app.DeliveryStatus{filter.Status}), pgdialect.Array(filter.types())).

@@ -129,13 +129,13 @@ func (r *replayRow) list(ctx context.Context, tx bun.Tx, limit int) error {
 	if r.DeliveryStatus == app.ReplayedMissed {
 		return r.listMissed(ctx, tx, limit)
 	}
-	ids := r.filter().ids(tx, true, app.DeliveryID(r.Cursor), limit, r.ofStore)
+	ids := r.filter().ids(tx, true, app.DeliveryID(r.Cursor), limit, r.ended)
 	found := tx.NewSelect().TableExpr("(?) AS found", ids).Column("id").OrderExpr("id").Limit(int64(limit))
 	var listed int
 	var last string
 	err := tx.NewRaw(`WITH found AS MATERIALIZED (?2), item AS (
-			INSERT INTO replay_items (replay_id, store_id, position, id, ended_at)
-			SELECT ?0, ?1, d.position, d.id, d.ended_at FROM found JOIN deliveries d ON d.id = found.id
+			INSERT INTO replay_items (replay_id, store_id, position, id)
+			SELECT ?0, ?1, d.position, d.id FROM found JOIN deliveries d ON d.id = found.id
 		)
 		SELECT count(*), coalesce(max(id), '') FROM found`, r.ID, r.StoreID, found).Scan(ctx, &listed, &last)
 	if err != nil {
@@ -199,8 +199,8 @@ func takingTurns(items []replayItem, lines int) []replayItem {
 }
 
 // queueItems queues the next deliveries of the list, at most rows of at most lines resources that are free, and removes
-// them from the list. It returns the queued deliveries and the number of decided rows. The bulk replay is completed
-// when the list is empty.
+// them from the list. It returns the queued deliveries and the number of decided rows. The bulk replay is completed when
+// the list is empty.
 func (r *replayRow) queueItems(
 	ctx context.Context, tx bun.Tx, now time.Time, lines, rows int, filter *missedFilter,
 ) (queued []deliveryRow, decided int, err error) {
@@ -253,16 +253,14 @@ func queueEndedItems(ctx context.Context, tx bun.Tx, now time.Time, row *replayR
 	return requeue(ctx, tx, now, row.StoreID, row.ID, ids...)
 }
 
-// lockReplayable locks the deliveries that can be replayed: they have not changed since they were listed, their event
-// has a body, and their subscription exists.
+// lockReplayable locks the deliveries that can be replayed: they still match, their event has a body,
+// and their subscription exists.
 func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, listed []app.DeliveryID) ([]app.DeliveryID, error) {
 	var locked []struct {
 		ID      app.DeliveryID
 		EventID app.EventID
 	}
-	err := row.ofStore(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
-		Join(`JOIN replay_items AS i ON i.replay_id = ?
-			AND (i.position, i.id, i.ended_at) = (d.position, d.id, d.ended_at)`, row.ID).
+	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
 		Where("d.id = ANY (?::text[]) AND d.status = ?", pgdialect.Array(listed), row.DeliveryStatus).
 		Where("EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)").
 		OrderExpr("d.id").For("UPDATE OF d").Scan(ctx, &locked)

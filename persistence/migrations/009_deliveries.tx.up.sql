@@ -296,7 +296,6 @@ CREATE TABLE replay_items (
     store_id  text NOT NULL,
     position  bigint NOT NULL, -- of the event
     id        text NOT NULL,   -- delivery or missed event
-    ended_at  timestamptz,     -- of the delivery; null for an event
     PRIMARY KEY (replay_id, position, id)
 );
 CALL fence('replay_items', 'store_id');
