@@ -195,36 +195,6 @@ type readerFunc func(p []byte) (int, error)
 
 func (f readerFunc) Read(p []byte) (int, error) { return f(p) }
 
-// An import counts the memory of the JSON that its CSV becomes.
-func TestMemoryOfACSV(t *testing.T) {
-	t.Parallel()
-	w := newWorld(t)
-	header := strings.ReplaceAll(columnNames, ", ", ",") + "\n"
-	for name, rows := range map[string]string{
-		"control characters": strings.Repeat(strings.Repeat("\x01", 60<<10)+strings.Repeat(",", 10)+"\n", 40),
-		"empty cells":        strings.Repeat(strings.Repeat(",", 10)+"\n", maxRows),
-	} {
-		becomes, err := csvRows(&rowReader{ctx: t.Context(), body: strings.NewReader(header + rows)})
-		w.must(err)
-		var taken int64
-		a := w.do("POST", "/products/import", w.tokens["OWNER"], header+rows, asCSV, func(r *http.Request) {
-			all := r.Body
-			r.Body = io.NopCloser(readerFunc(func(p []byte) (int, error) {
-				taken = w.server.rows.inUse()
-				return all.Read(p)
-			}))
-		})
-		a.refused(app.CodeValidationFailed)
-		if taken < int64(len(becomes)) || taken > maxCSVRows {
-			t.Errorf("%s: got %d bytes counted, want at least the %d of the JSON, at most %d", name, taken, len(becomes),
-				maxCSVRows)
-		}
-		if n := w.server.rows.inUse(); n != 0 {
-			t.Errorf("%s: memory after the request: got %d, want 0", name, n)
-		}
-	}
-}
-
 // A body has a limited number of elements in all its lists together.
 func TestElementsOfABody(t *testing.T) {
 	t.Parallel()
@@ -270,8 +240,8 @@ func TestValidationStopsAtItsLimit(t *testing.T) {
 	}
 }
 
-// A website whose places are taken has no further bodies validated: they wait, then they are refused. Another website is
-// served meanwhile.
+// A website whose places are taken has no further bodies validated: they wait, then they are refused. Another website
+// is served meanwhile.
 func TestValidationOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

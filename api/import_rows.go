@@ -23,8 +23,7 @@ import (
 // Limits of a body of rows, in bytes.
 const (
 	maxRowsBody = 8 << 20
-	maxRowBytes = 64 << 10        // of one row
-	maxCSVRows  = 2 * maxRowsBody // of the JSON that a CSV becomes
+	maxRowBytes = 64 << 10 // of one row
 )
 
 // byRows marks an endpoint whose body is an array of rows, in JSON or CSV. Its request type has the member rows.
@@ -66,17 +65,16 @@ func (s *Server) readRows(ctx context.Context, c *call) error {
 	if size < 0 { // unknown
 		size = maxRowsBody
 	}
-	read := jsonRows
-	if !isText(c.request.Header, "application/json") {
-		read, size = csvRows, csvMemory(size)
-	}
 	var err error
 	if c.memory, err = s.rows.take(string(c.principal.WebsiteID), size); err != nil {
 		return err
 	}
 	rows := &rowReader{ctx: ctx, body: c.bodyUntil(ctx, maxRowsBody)}
+	read := csvRows
+	if isText(c.request.Header, "application/json") {
+		read = jsonRows
+	}
 	body, err := read(rows)
-	c.memory.shrink(int64(len(body)))
 	switch _, tooLarge := errors.AsType[*http.MaxBytesError](err); {
 	case tooLarge:
 		return rowsTooLarge()
@@ -87,12 +85,6 @@ func (s *Server) readRows(ctx context.Context, c *call) error {
 	}
 	c.body, c.rowFaults = body, rows.faults
 	return err
-}
-
-// csvMemory returns the largest size of the JSON that a CSV becomes: control characters take six bytes each, and each row
-// repeats the names of the columns.
-func csvMemory(size int64) int64 {
-	return min(6*size+(maxRows+1)*2*int64(len(columnNames)), maxCSVRows)
 }
 
 // rowReader reads a body until its context ends, and at most maxRowBytes beyond the rows that were consumed.
@@ -272,7 +264,7 @@ func csvRows(body *rowReader) ([]byte, error) {
 			out = append(out, ',')
 		}
 		out = appendRow(out, names[:len(cells)], cells)
-		if len(out) > maxCSVRows {
+		if len(out) > 2*maxRowsBody { // control characters take six bytes each in JSON
 			return nil, rowsTooLarge()
 		}
 	}
