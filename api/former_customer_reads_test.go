@@ -99,4 +99,9 @@ func TestExportOfFormerMembers(t *testing.T) {
 	if diff := cmp.Diff([]string{"none", "third"}, notes(bob)); diff != "" {
 		t.Errorf("notes of the present customer (-want +got):\n%s", diff)
 	}
+	placed, _ = w.place(object{"customer": object{"name": "A walk-in"}, "note": "of the walk-in"})
+	w.amend(placed, staff, object{"customerId": ada.Customer.ID}).ok(200, nil)
+	if diff := cmp.Diff([]string{"first", "second", "none"}, notes(ada)); diff != "" {
+		t.Errorf("notes after the order of a guest who is no customer (-want +got):\n%s", diff)
+	}
 }

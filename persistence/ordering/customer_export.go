@@ -64,7 +64,7 @@ func (e export) statusChanges(ctx context.Context) error {
 	}
 	q := e.Tx.NewRaw(`SELECT o.number, h.from_status, h.to_status, h.reason, h.changed_fields,
 		`+ownItemChanges("?1")+` AS item_changes, h.actor_realm, h.at,
-			CASE WHEN `+customerAt("h.version - 1")+` = ?1 THEN h.before END AS before
+			CASE WHEN h.before #>> '{customer,id}' = ?1 THEN h.before END AS before
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
 		WHERE o.store_id = ?0 AND o.id IN `+everHeld+`
 			AND ?1 IN (`+customerAt("h.version - 1")+`, `+customerAt("h.version")+`)
