@@ -115,8 +115,8 @@ const clientIDPattern = `^[!-~]{1,255}$`
 
 var clientID = regexp.MustCompile(clientIDPattern)
 
-// oneLinePattern matches a text without line breaks and control characters.
-const oneLinePattern = `^[^\p{Cc}\p{Zl}\p{Zp}]+$`
+// oneLinePattern matches a text that is not blank and has no line breaks and control characters.
+const oneLinePattern = `^[^\p{Cc}\p{Zl}\p{Zp}]*[^\p{Cc}\p{Z}][^\p{Cc}\p{Zl}\p{Zp}]*$`
 
 var oneLine = regexp.MustCompile(oneLinePattern)
 
@@ -146,7 +146,7 @@ var (
 //
 //	each          a list of structs, whose elements are validated one by one, see [binder.validate]
 //	notblank      not only white space
-//	oneline       a text without line breaks and control characters
+//	oneline       a text that is not blank, without line breaks and control characters
 //	bytes=n       at most n bytes
 //	uncommon      not a common password
 //	enum          one of the values in enums

@@ -388,7 +388,7 @@ const (
 	BodyEncodingBase64 BodyEncoding = "base64"
 )
 
-// BulkReplay is a replay of the deliveries that had ended and matched its filter when it listed them.
+// BulkReplay is a replay of the deliveries that had ended and matched its filter when it was requested.
 type BulkReplay struct {
 	// The time of creation.
 	CreatedAt time.Time `json:"createdAt"`

@@ -4936,7 +4936,7 @@ export interface components {
          * @enum {string}
          */
         BodyEncoding: "utf-8" | "base64";
-        /** @description A replay of the deliveries that had ended and matched its filter when it listed them. */
+        /** @description A replay of the deliveries that had ended and matched its filter when it was requested. */
         BulkReplay: {
             /**
              * Format: date-time
