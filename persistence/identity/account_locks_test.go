@@ -66,7 +66,7 @@ func TestAccountLocks(t *testing.T) {
 }
 
 // The first test key of a store locks the memberships of the store only. Those of another website can be changed in the
-// meantime, and the key does not wait for such a change. A member who is removed meanwhile is a member of neither store.
+// meantime, and the key does not wait for such a change. A member who is removed meanwhile belongs to neither store.
 func TestSandboxOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)

@@ -131,9 +131,9 @@ type OTPRefused struct{ error }
 
 func (e OTPRefused) Unwrap() error { return e.error }
 
-// StartVerifiedSession is [DB.StartSession] for a user with a proof. It returns INVALID_CREDENTIALS if the verified hash
-// is no longer the user's, or the user has been disabled: a login that began before a change of the password must not
-// survive it. It returns [OTPRefused] with OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget of
+// StartVerifiedSession is [DB.StartSession] for a user with a proof. It returns INVALID_CREDENTIALS if the verified
+// hash is no longer the user's, or the user has been disabled: a login that began before a change of the password must
+// not survive it. It returns [OTPRefused] with OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget of
 // failures is used up. A right one-time password is used up only if the session starts. The lock of the user serializes
 // concurrent calls, so that exactly one can use a code.
 func (db *DB) StartVerifiedSession(

@@ -71,8 +71,8 @@ func newHook(t *testing.T, respond func(n int, w http.ResponseWriter, r *http.Re
 	return h
 }
 
-// ServeHTTP verifies and records a request and responds to it. A request whose sender ended before it was complete, like
-// a worker that was killed, is none: no receiver can verify it.
+// ServeHTTP verifies and records a request and responds to it. A request whose sender ended before it was complete,
+// like a worker that was killed, is none: no receiver can verify it.
 func (h *hook) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	body, err := io.ReadAll(r.Body)
 	if err != nil {
