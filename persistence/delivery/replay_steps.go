@@ -199,8 +199,8 @@ func takingTurns(items []replayItem, lines int) []replayItem {
 }
 
 // queueItems queues the next deliveries of the list, at most rows of at most lines resources that are free, and removes
-// them from the list. It returns the queued deliveries and the number of decided rows. The bulk replay is completed when
-// the list is empty.
+// them from the list. It returns the queued deliveries and the number of decided rows. The bulk replay is completed
+// when the list is empty.
 func (r *replayRow) queueItems(
 	ctx context.Context, tx bun.Tx, now time.Time, lines, rows int, filter *missedFilter,
 ) (queued []deliveryRow, decided int, err error) {

@@ -133,9 +133,9 @@ func (e OTPRefused) Unwrap() error { return e.error }
 
 // StartVerifiedSession is [DB.StartSession] for a user with a proof. It returns INVALID_CREDENTIALS if the verified
 // hash is no longer the user's, or the user has been disabled: a login that began before a change of the password must
-// not survive it. It returns [OTPRefused] with OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget of
-// failures is used up. A right one-time password is used up only if the session starts. The lock of the user serializes
-// concurrent calls, so that exactly one can use a code.
+// not survive it. It returns [OTPRefused] with OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget
+// of failures is used up. A right one-time password is used up only if the session starts. The lock of the user
+// serializes concurrent calls, so that exactly one can use a code.
 func (db *DB) StartVerifiedSession(
 	ctx context.Context, now time.Time, by app.Actor, user app.User, proof Proof, wanted app.StoreID, ttl time.Duration,
 ) (Session, error) {
