@@ -19,8 +19,13 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// startTimeout is the time for which a starting process waits for PostgreSQL and for Temporal.
-const startTimeout = time.Minute
+const (
+	// startTimeout is the time for which a starting process waits for PostgreSQL and for Temporal.
+	startTimeout = time.Minute
+	// tryTimeout is the time of one try. The checks of a PostgreSQL that responds to each statement after 200 ms take
+	// about 5 s.
+	tryTimeout = 20 * time.Second
+)
 
 // Run runs the parts of a process until ctx is done. Then it drains the API, see [drain], and finishes open requests
 // and running attempts. It calls ready, unless nil, when all parts work. It returns an error if a part cannot start
@@ -152,7 +157,7 @@ func eventually(
 	ctx, cancel := context.WithTimeout(ctx, startTimeout)
 	defer cancel()
 	for waiting := false; ; waiting = true {
-		attempt, stop := context.WithTimeout(ctx, 5*time.Second)
+		attempt, stop := context.WithTimeout(ctx, tryTimeout)
 		err := try(attempt)
 		stop()
 		if err == nil {

@@ -10,6 +10,7 @@ import (
 	"net/url"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/rs/zerolog"
@@ -79,6 +80,35 @@ func TestHealthWhileWaitingForTemporal(t *testing.T) {
 	}
 	stop()
 	<-ended
+}
+
+// A dependency that is slow, but responds, is used. One that never responds ends the start after a minute.
+func TestEventually(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		takes, ends time.Duration
+		failed      bool
+	}{
+		"slow":   {15 * time.Second, 15 * time.Second, false},
+		"silent": {time.Hour, startTimeout, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				began := time.Now()
+				err := eventually(t.Context(), zerolog.Nop(), "PostgreSQL", func(ctx context.Context) error {
+					select {
+					case <-ctx.Done():
+					case <-time.After(test.takes):
+					}
+					return ctx.Err()
+				})
+				if took := time.Since(began); (err != nil) != test.failed || took != test.ends {
+					t.Errorf("got error %v after %s, want an error %v after %s", err, took, test.failed, test.ends)
+				}
+			})
+		})
+	}
 }
 
 // Run fails immediately if the database rejects a login role, or if a login role has too many or too few roles. The
