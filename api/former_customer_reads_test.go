@@ -102,6 +102,6 @@ func TestExportOfFormerMembers(t *testing.T) {
 	placed, _ = w.place(object{"customer": object{"name": "A walk-in"}, "note": "of the walk-in"})
 	w.amend(placed, staff, object{"customerId": ada.Customer.ID}).ok(200, nil)
 	if diff := cmp.Diff([]string{"first", "second", "none"}, notes(ada)); diff != "" {
-		t.Errorf("notes after the order of a guest who is no customer (-want +got):\n%s", diff)
+		t.Errorf("notes of the former customer, with the order of a walk-in (-want +got):\n%s", diff)
 	}
 }

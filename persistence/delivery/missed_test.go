@@ -99,8 +99,8 @@ func TestMissedEventsAreReplayed(t *testing.T) {
 }
 
 // A bulk replay of missed events goes by the times of events, whatever the clocks: after an event of a process whose
-// clock is a minute ahead, all positions of the store are a minute ahead. Without an earlier end, it has all events,
-// even if the clock of its own process is far behind.
+// clock is a minute ahead, all positions of the store are a minute ahead. Without an earlier end, it has all events.
+// The clock of the process that creates it can be far behind.
 func TestMissedEventsOfOtherClocks(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)

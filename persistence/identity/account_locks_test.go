@@ -50,7 +50,7 @@ func TestAccountLocks(t *testing.T) {
 	_, err = tx.ExecContext(t.Context(), "SELECT FROM users FOR UPDATE")
 	must(t, err)
 	for _, c := range calls {
-		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+		ctx, cancel := context.WithTimeout(t.Context(), time.Minute) // ends the test if one waits for the other
 		err := c.call(ctx)
 		if ctx.Err() != nil {
 			t.Errorf("%s: waits for a locked account, want the error of a wait for a lock", c.name)
@@ -65,8 +65,8 @@ func TestAccountLocks(t *testing.T) {
 	}
 }
 
-// The first test key of a store locks the memberships of the store only. Those of another website can be changed in the
-// meantime, and the key does not wait for such a change. A member who is removed meanwhile belongs to neither store.
+// The first test key of a store locks the memberships of that store only. It does not wait for a change of those of
+// another website, and delays none. A member of the store who is removed at the same time is not in the sandbox either.
 func TestSandboxOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
