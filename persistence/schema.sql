@@ -1259,8 +1259,7 @@ CREATE TABLE subscription_health (
     store_id text NOT NULL,
     failure_count bigint NOT NULL DEFAULT 0,
     failing_since timestamp with time zone,
-    slow_seen_at timestamp with time zone,
-    quick_streak integer NOT NULL DEFAULT 0,
+    slow_until timestamp with time zone,
     watch_at timestamp with time zone,
     watched_since timestamp with time zone,
     watched_until timestamp with time zone,
@@ -1269,7 +1268,6 @@ CREATE TABLE subscription_health (
     filter_error_event text,
     filter_error_at timestamp with time zone,
     healthy boolean NOT NULL GENERATED ALWAYS AS ((failure_count = 0)) STORED,
-    quick boolean NOT NULL GENERATED ALWAYS AS ((slow_seen_at IS NULL)) STORED,
     CONSTRAINT subscription_health_pkey PRIMARY KEY (subscription_id),
     CONSTRAINT subscription_health_subscription_id_fkey FOREIGN KEY (subscription_id) REFERENCES subscriptions(id)
 );

@@ -36,7 +36,7 @@ func (q *Queue) candidates(ctx context.Context, now time.Time, limits app.ClaimL
 	rows, err := q.relay.System().DB.QueryContext(ctx, candidatesStatement, position.last, p.VisitQueues, queues,
 		p.ClaimSubscriptions, window, limitsByPlan, unread, prompt, limits.SlowBatch, limits.Quick, limits.Slow,
 		limits.Unproven, p.PromptGrowth, now.Add(-p.Recent), p.Prompt.Milliseconds(),
-		now.Add(limits.Lease-paceInterval))
+		now.Add(limits.Lease-paceInterval), now)
 	if err != nil {
 		return schedule.Facts{}, err
 	}

@@ -153,7 +153,7 @@ func TestBurstsOmitReplaysAndSlowSubscriptions(t *testing.T) {
 	failing, slow := r.Subscribe(t, db, 0, app.EventOrderCancelled).ID,
 		r.Subscribe(t, db, 0, app.EventOrderCancelled).ID
 	change(t, db, "UPDATE subscription_health SET failure_count = 1 WHERE subscription_id = $1", failing)
-	change(t, db, "UPDATE subscription_health SET slow_seen_at = $2 WHERE subscription_id = $1", slow, noon)
+	change(t, db, "UPDATE subscription_health SET slow_until = 'infinity' WHERE subscription_id = $1", slow)
 	enqueue(t, db, app.EventOrderCancelled, 10, r.Stores[0])
 	for _, c := range claimAll(t, db.Queue, waited, bursting()) {
 		if c.BurstID != "" {

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -279,41 +280,30 @@ func TestErasedDataAreNotSentAgain(t *testing.T) {
 	loads(2, false)
 }
 
-// A slow response makes a subscription slow for a minute, or until 20 consecutive quick responses.
+// After a slow response, a subscription counts as slow for the time of the policy, and then as quick: without another
+// response, because responses would come late in the slow lane. Quick responses do not shorten that time.
 func TestSlowResponseMakesSubscriptionSlow(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	enqueue(t, db, app.EventOrderCreated, 100, r.Stores[0])
-	claims := claimAll(t, db.Queue, noon, all)
-	respond := func(number, times int, took time.Duration) {
+	quickClaim := func(at time.Time, want bool) app.DeliveryID {
 		t.Helper()
-		for range times {
-			attempt(t, db, claims[0].ID, number, app.AttemptDelivered, took)
-			claims = claims[1:]
+		enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+		claims := claimAll(t, db.Queue, at, all)
+		if len(claims) != 1 || claims[0].Quick != want {
+			t.Fatalf("claim %v after noon: got %+v, want one with quick %v", at.Sub(noon), claims, want)
 		}
+		return claims[0].ID
 	}
-	slow := func(want bool, when string) {
-		t.Helper()
-		if got := count(t, db, "SELECT count(*) FROM subscription_health WHERE NOT quick") == 1; got != want {
-			t.Errorf("%s: got slow %v, want %v", when, got, want)
-		}
-	}
-	respond(1, 1, time.Second)
-	slow(true, "after a slow response")
-	respond(1, 19, time.Millisecond)
-	slow(true, "after 19 quick responses")
-	respond(1, 1, time.Second)
-	respond(1, 19, time.Millisecond)
-	slow(true, "after 19 quick responses since the last slow one")
-	respond(1, 1, time.Millisecond)
-	slow(false, "after 20 quick responses")
-	respond(1, 1, time.Second)
-	respond(1, 1, time.Millisecond)
-	slow(true, "after a quick response")
-	respond(2, 1, time.Millisecond)
-	slow(false, "after a quick response an hour later")
+	const took = 1500 * time.Millisecond
+	end := noon.Add(time.Hour + took + delivery.DefaultPolicy().SlowMemory)
+	first, second := quickClaim(noon, true), quickClaim(noon, true)
+	attempt(t, db, first, 1, app.AttemptDelivered, took)
+	attempt(t, db, second, 1, app.AttemptDelivered, time.Millisecond)
+	attempt(t, db, quickClaim(noon, false), 1, app.AttemptDelivered, time.Second)
+	attempt(t, db, quickClaim(end.Add(-time.Millisecond), false), 1, app.AttemptDelivered, time.Millisecond)
+	quickClaim(end, true)
 }
 
 // Deliveries to a slow receiver are paced, so that they do not time out together: two per second
@@ -325,7 +315,7 @@ func TestSlowReceiversArePaced(t *testing.T) {
 		r := open(t, db, "one.example")
 		r.Subscribe(t, db, 0, app.EventOrderCreated)
 		change(t, db, "UPDATE websites SET plan = $1", plan)
-		change(t, db, "UPDATE subscription_health SET slow_seen_at = $1", noon)
+		change(t, db, "UPDATE subscription_health SET slow_until = 'infinity'")
 		r.Place(t, db, 60)
 		_, err := db.Dispatch(t.Context(), noon, 1000)
 		must(t, err)

@@ -51,7 +51,7 @@ type Statement struct {
 // Statements are the statements of the relay, which must not read whole tables.
 var Statements = map[string]Statement{
 	"Dispatch":       {dispatchStatement, 11},
-	"Candidates":     {candidatesStatement, 16},
+	"Candidates":     {candidatesStatement, 17},
 	"Claim":          {claimStatement, 11},
 	"ClaimAbandoned": {claimAbandonedStatement, 5},
 	"ReleaseDead":    {releaseDeadStatement, 2},

@@ -61,11 +61,10 @@ type Policy struct {
 	// TurnNotices limits the notifications of turns that are passed on: their pause and their timeout.
 	TurnNotices GroupPolicy
 
-	// A subscription counts as slow for SlowMemory after its last slow response, or until QuickStreak consecutive quick
-	// responses. An occasionally slow receiver does not alternate between the lanes. A receiver that was slow for a
-	// moment, or seemed slow because this machine was busy, is quick again within seconds.
-	SlowMemory  time.Duration
-	QuickStreak int
+	// A subscription counts as slow for SlowMemory after its last slow response, and then as quick, even without
+	// another response. Receivers that were slow for a moment, or seemed slow because this machine was busy, would
+	// otherwise wait for their turns in the slow lane, which costs so much more that the machine remains busy.
+	SlowMemory time.Duration
 
 	// WatchOverdue is the maximum delay of a watchdog's tick. After it, the watchdog counts as lost,
 	// and the next failed attempt enqueues another one.
@@ -119,8 +118,7 @@ func DefaultPolicy() Policy {
 		EventNotices: GroupPolicy{Pause: 50 * time.Millisecond, Timeout: 5 * time.Second},
 		RepairTurns:  2 * time.Second, TurnQueues: 64, TurnResources: 4_096,
 		TurnNotices:          GroupPolicy{Pause: 5 * time.Millisecond, Timeout: 5 * time.Second},
-		SlowMemory:           time.Minute,
-		QuickStreak:          20,
+		SlowMemory:           10 * time.Second,
 		WatchOverdue:         time.Hour,
 		MailOverdue:          2 * time.Hour,
 		LostBatch:            1000,

@@ -26,7 +26,8 @@ const overdueStatement = `WITH due AS MATERIALIZED (
 	RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts,
 		d.attempts - d.schedule_base AS place, d.generation, d.queue, d.class = 2 AS replay,
 		coalesce(d.burst_id, ''), d.status, d.next_retry_at,
-		EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.quick) AS quick`
+		EXISTS (SELECT FROM subscription_health h
+			WHERE h.subscription_id = d.subscription_id AND coalesce(h.slow_until <= $1, true)) AS quick`
 
 // reconcileLock takes the advisory lock that limits reconciliation to one relay.
 const reconcileLock = "SELECT pg_try_advisory_xact_lock(hashtextextended('reconcile', 0))"

@@ -109,8 +109,7 @@ CREATE TABLE subscription_health (
     store_id        text NOT NULL,
     failure_count   bigint NOT NULL DEFAULT 0,  -- consecutive failed attempts
     failing_since   timestamptz,                -- time of the first of them
-    slow_seen_at    timestamptz,                -- time of the last slow response; null = no recent slow response
-    quick_streak    integer NOT NULL DEFAULT 0, -- consecutive quick responses of a slow receiver
+    slow_until      timestamptz,                -- until then it is slow; null = never. Otherwise it is quick.
     watch_at        timestamptz,                -- next tick of the watchdog; null = no watchdog
     watched_since   timestamptz,                -- failing_since of the counted streak
     watched_until   timestamptz,                -- end of the last day that was checked
@@ -118,8 +117,6 @@ CREATE TABLE subscription_health (
     filter_error          text,                     -- last failed evaluation of the filter; null = none
     filter_error_event    text,
     filter_error_at       timestamptz,
-    -- The only definitions of healthy and quick.
-    healthy         boolean NOT NULL GENERATED ALWAYS AS (failure_count = 0) STORED,    -- no failing streak
-    quick           boolean NOT NULL GENERATED ALWAYS AS (slow_seen_at IS NULL) STORED  -- no recent slow response
+    healthy         boolean NOT NULL GENERATED ALWAYS AS (failure_count = 0) STORED -- no failing streak
 );
 CALL fence('subscription_health', 'store_id');

@@ -15,7 +15,7 @@
 --   $10, $11 pending deliveries of a healthy, quick subscription, and of any other subscription
 --   $12 pending deliveries without a recent response, $13 in addition with each of them, at most
 --   $14 time after which a response is recent   $15 response time in ms below which it is prompt
---   $16 end of the lease of young deliveries
+--   $16 end of the lease of young deliveries    $17 now
 WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_started) AS (
     SELECT $1::text, false, 0, 0, NULL::bigint, NULL::bigint, NULL::bigint
     UNION ALL
@@ -72,8 +72,9 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
             row_number() OVER (PARTITION BY queue, prompt) = 1 AS first,
             CASE WHEN prompt THEN $8::bigint ELSE $9::bigint END AS batch
         FROM listed s LEFT JOIN LATERAL (
-            SELECT h.store_id, h.healthy, h.quick, h.healthy AND h.quick AS prompt
+            SELECT h.store_id, h.healthy, q.quick, h.healthy AND q.quick AS prompt
             FROM subscriptions JOIN subscription_health h ON h.subscription_id = subscriptions.id
+                CROSS JOIN LATERAL (SELECT coalesce(h.slow_until <= $17, true) AS quick) q
             WHERE subscriptions.id = s.subscription_id AND subscriptions.is_claimable
             OFFSET 0) h ON true) s
 )

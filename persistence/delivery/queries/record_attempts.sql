@@ -13,7 +13,6 @@
 -- $18 is the time for which a subscription counts as slow after its last slow response.
 -- $21 is the kind of the jobs that start a watchdog.
 -- $22 is the delay of a watchdog's tick from which the watchdog counts as lost.
--- $23 is the number of consecutive quick responses after which a slow subscription counts as quick.
 --
 -- An attempt that is already recorded changes nothing, nor does its second row in the batch. A late attempt counts, but
 -- does not reopen an ended delivery, and a delivered delivery stays delivered. A delivery that was cancelled during the
@@ -75,31 +74,25 @@ WITH r AS MATERIALIZED (
 	SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
 		count(*) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failures,
 		min(attempted_at) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failing_since,
-		bool_or(response_time_ms >= $17::bigint) AS slow, count(*) FILTER (WHERE place > last_slow)::int AS quick_streak
+		max(attempted_at + response_time_ms * interval '1 ms') FILTER (WHERE response_time_ms >= $17::bigint) + $18::interval
+			AS slow_until
 	FROM (SELECT f.*,
 			coalesce(max(place) FILTER (WHERE status = 'delivered') OVER (PARTITION BY subscription_id), -1)
-				AS last_success,
-			coalesce(max(place) FILTER (WHERE response_time_ms >= $17::bigint) OVER (PARTITION BY subscription_id), -1)
-				AS last_slow
+				AS last_success
 		FROM fresh f) f
 	GROUP BY subscription_id
 ), changing AS MATERIALIZED (
 	SELECT h.subscription_id, h.store_id,
 		o.failures > 0 AND (h.watch_at IS NULL OR h.watch_at < o.at - $22::interval) AS unwatched
 	FROM subscription_health h JOIN outcome o USING (subscription_id)
-	WHERE o.failures > 0 OR o.slow OR h.failure_count > 0 OR h.slow_seen_at IS NOT NULL
+	WHERE o.failures > 0 OR h.failure_count > 0 OR o.slow_until IS NOT NULL
 	ORDER BY h.subscription_id FOR UPDATE OF h
 ), health AS (
 	UPDATE subscription_health h SET
 		failure_count = o.failures + CASE WHEN o.succeeded THEN 0 ELSE h.failure_count END,
 		failing_since = CASE WHEN o.failures = 0 AND o.succeeded THEN NULL
 			WHEN o.succeeded THEN o.failing_since ELSE coalesce(h.failing_since, o.failing_since) END,
-		slow_seen_at = CASE WHEN o.slow THEN o.at
-			WHEN h.slow_seen_at < o.at - $18::interval OR h.quick_streak + o.quick_streak >= $23::int THEN NULL
-			ELSE h.slow_seen_at END,
-		quick_streak = CASE WHEN o.slow THEN o.quick_streak
-			WHEN h.slow_seen_at IS NULL OR h.quick_streak + o.quick_streak >= $23::int THEN 0
-			ELSE h.quick_streak + o.quick_streak END,
+		slow_until = greatest(h.slow_until, o.slow_until),
 		watch_at = CASE WHEN c.unwatched THEN o.at ELSE h.watch_at END
 	FROM outcome o, changing c WHERE h.subscription_id = o.subscription_id AND c.subscription_id = h.subscription_id
 ), watchdog AS (
