@@ -338,12 +338,18 @@ func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.
 }
 
 // vacuum updates the statistics of the tables that deliveries fill, and freezes all rows. Without FREEZE, it skips
-// pages that another process uses, for example to write them to disk, and index-only scans then read these pages.
+// pages that another process uses, for example to write them to disk, and index-only scans then read these pages. They
+// read all pages of a table that was filled while another process that is connecting now took its snapshot. Therefore
+// vacuum is repeated until all pages are visible to all.
 func vacuum(t *testing.T, owner *pgx.Conn) {
 	t.Helper()
 	for _, table := range []string{"outbox", "deliveries", "attempts"} {
-		_, err := owner.Exec(t.Context(), "VACUUM (FREEZE, ANALYZE) "+table)
-		must(t, err)
+		for visible := false; !visible; {
+			_, err := owner.Exec(t.Context(), "VACUUM (FREEZE, ANALYZE, INDEX_CLEANUP ON) "+table)
+			must(t, err)
+			must(t, owner.QueryRow(t.Context(), "SELECT relallvisible >= relpages FROM pg_class WHERE relname = $1",
+				table).Scan(&visible))
+		}
 	}
 }
 
