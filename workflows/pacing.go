@@ -93,7 +93,8 @@ func (p *pacing) takeOverDue(now time.Time) bool {
 func (p *pacing) wake(now time.Time) { p.claimAt = now }
 
 // claimDue reports whether to claim deliveries: immediately if the last batch was filled and its starters are free, at
-// the time of the next search if those of healthy deliveries are free, and at least once per idlePoll.
+// the time of the next search, but not within busyPoll if those of healthy deliveries have little room. Another website
+// may have a share of that room, so the search does not wait until there is more.
 func (p *pacing) claimDue(now time.Time, free freeStarters) bool {
 	return !now.Before(p.nextClaim(free))
 }
@@ -102,8 +103,8 @@ func (p *pacing) nextClaim(free freeStarters) time.Time {
 	switch {
 	case p.moreHealthy && free.healthy, p.moreOthers && free.others:
 		return p.claimedAt
-	case !free.healthy && p.claimAt.Before(p.claimedAt.Add(idlePoll)):
-		return p.claimedAt.Add(idlePoll)
+	case !free.healthy && p.claimAt.Before(p.claimedAt.Add(busyPoll)):
+		return p.claimedAt.Add(busyPoll)
 	}
 	return p.claimAt
 }

@@ -3,6 +3,7 @@ package workflows
 import (
 	"context"
 	"fmt"
+	"maps"
 	"runtime"
 	"slices"
 	"sync"
@@ -45,11 +46,12 @@ func TestRoomLimits(t *testing.T) {
 	}
 }
 
-// neighbours is a RelayStore with two websites: one with any number of deliveries, and another one.
+// neighbours is a RelayStore with busy websites, which have any number of deliveries, and another website.
 type neighbours struct {
 	*queue
 
-	busy  int // deliveries of the busy website that were claimed
+	busy  []string
+	taken int // deliveries of busy websites that were claimed
 	other []app.Claim
 }
 
@@ -57,11 +59,13 @@ func (n *neighbours) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (a
 	n.Lock()
 	defer n.Unlock()
 	claims := take(&n.other, l.Batch)
-	for i := len(claims); i < l.BurstBatch && !slices.Contains(l.Full, "busy"); i++ {
-		claim := n.claim()
-		claim.Queue, claim.BurstID = "busy", app.BurstID(fmt.Sprint(n.busy/l.Burst))
-		claims = append(claims, claim)
-		n.busy++
+	for _, website := range n.busy {
+		for i := 0; i < l.BurstBatch/len(n.busy)/l.Burst*l.Burst && !slices.Contains(l.Full, website); i++ {
+			claim := n.claim()
+			claim.Queue, claim.BurstID = website, app.BurstID(fmt.Sprint(n.taken/l.Burst))
+			claims = append(claims, claim)
+			n.taken++
+		}
 	}
 	return app.Claimed{Claims: claims, More: true, Waited: time.Second}, nil
 }
@@ -69,68 +73,85 @@ func (n *neighbours) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (a
 // slowBursts counts bursts that take a second.
 type slowBursts struct {
 	sync.Mutex
-	busy, most int   // bursts of the busy website in progress
-	ended      int   // bursts that have ended
-	beside     []int // number of ended bursts at each start of the other website
+	busy   map[string]int // bursts in progress of each busy website
+	most   int            // bursts of them in progress
+	ended  int            // bursts that have ended
+	beside []int          // number of ended bursts at each start of the other website
 }
 
 func (b *slowBursts) start(_ context.Context, claims []app.Claim) error {
 	b.Lock()
 	defer b.Unlock()
-	if claims[0].Queue != "busy" {
+	website := claims[0].Queue
+	if website == "other" {
 		b.beside = append(b.beside, b.ended)
 		return nil
 	}
-	b.busy++
-	b.most = max(b.most, b.busy)
+	b.busy[website]++
+	b.most = max(b.most, b.inProgress())
 	time.AfterFunc(time.Second, func() {
 		b.Lock()
 		defer b.Unlock()
-		b.busy, b.ended = b.busy-1, b.ended+1
+		b.busy[website]--
+		b.ended++
 	})
 	return nil
+}
+
+func (b *slowBursts) inProgress() (n int) {
+	for _, bursts := range b.busy {
+		n += bursts
+	}
+	return n
 }
 
 func (b *slowBursts) workload() Workload {
 	b.Lock()
 	defer b.Unlock()
-	return Workload{Bursts: b.busy, Websites: map[string]int{"busy": b.busy}}
+	return Workload{Bursts: b.inProgress(), Websites: maps.Clone(b.busy)}
 }
 
-// A website whose receivers take almost a second occupies a part of the bursts of a worker. The first attempt of
-// another website waits for none of them, and the busy website starts the next burst as soon as one has ended.
-func TestWebsiteLeavesBurstsToOthers(t *testing.T) {
+// Websites whose receivers take almost a second occupy a part of the bursts of a worker. The first attempt of another
+// website waits for none of them, and a busy website starts the next burst as soon as one has ended.
+func TestWebsitesLeaveBurstsToOthers(t *testing.T) {
 	t.Parallel()
-	synctest.Test(t, func(t *testing.T) {
-		store, bursts := &neighbours{queue: new(queue)}, new(slowBursts)
-		limits := testLimits
-		limits.Burst, limits.BurstBatch = 32, 512
-		log := zerolog.Nop()
-		relay := NewRelay(store, bursts.start, NewGate(reachable, log), silent, limits, time.Now, log)
-		relay.Follow(bursts.workload)
-		ctx, cancel := context.WithCancel(t.Context())
-		var running sync.WaitGroup
-		running.Go(func() { relay.Run(ctx) })
-		time.Sleep(time.Second / 2)
-		store.change(func() { store.other = []app.Claim{{ID: "other", Queue: "other", Healthy: true, Quick: true}} })
-		relay.Wake()
-		time.Sleep(2 * workPoll)
-		bursts.Lock()
-		if !slices.Equal(bursts.beside, []int{0}) {
-			t.Errorf("the other website started after %v ended bursts, want one start after 0", bursts.beside)
-		}
-		bursts.Unlock()
-		time.Sleep(10 * time.Second)
-		bursts.Lock()
-		slots := burstSlots * runtime.GOMAXPROCS(0)
-		if bursts.most < slots/2 || bursts.most > slots*7/8 || bursts.ended < 9*slots/2 {
-			t.Errorf("up to %d concurrent bursts of %d, %d ended, want a half or more, but not all, without pauses",
-				bursts.most, slots, bursts.ended)
-		}
-		bursts.Unlock()
-		cancel()
-		running.Wait()
-	})
+	for _, busy := range [][]string{{"a"}, {"a", "b"}, {"a", "b", "c", "d"}} {
+		t.Run(fmt.Sprint(len(busy), " busy"), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) { leavesBurstsToOthers(t, busy) })
+		})
+	}
+}
+
+func leavesBurstsToOthers(t *testing.T, busy []string) {
+	store, bursts := &neighbours{queue: new(queue), busy: busy}, &slowBursts{busy: map[string]int{}}
+	limits := testLimits
+	limits.Burst, limits.BurstBatch = 32, 512
+	log := zerolog.Nop()
+	relay := NewRelay(store, bursts.start, NewGate(reachable, log), silent, limits, time.Now, log)
+	relay.Follow(bursts.workload)
+	ctx, cancel := context.WithCancel(t.Context())
+	var running sync.WaitGroup
+	running.Go(func() { relay.Run(ctx) })
+	time.Sleep(time.Second / 2)
+	store.change(func() { store.other = []app.Claim{{ID: "other", Queue: "other", Healthy: true, Quick: true}} })
+	relay.Wake()
+	time.Sleep(busyPoll + 2*workPoll)
+	bursts.Lock()
+	if !slices.Equal(bursts.beside, []int{0}) {
+		t.Errorf("the other website started after %v ended bursts, want one start after 0", bursts.beside)
+	}
+	bursts.Unlock()
+	time.Sleep(10 * time.Second)
+	bursts.Lock()
+	slots := burstSlots * runtime.GOMAXPROCS(0)
+	if bursts.most < slots/2 || bursts.most >= slots || bursts.ended < 9*slots/2 {
+		t.Errorf("up to %d concurrent bursts of %d, %d ended, want a half or more, but not all, without pauses",
+			bursts.most, slots, bursts.ended)
+	}
+	bursts.Unlock()
+	cancel()
+	running.Wait()
 }
 
 // While a neighbour's attempts keep the process busy, deliveries stay in their queues, where websites take turns. When
