@@ -1259,7 +1259,7 @@ CREATE TABLE subscription_health (
     store_id text NOT NULL,
     failure_count bigint NOT NULL DEFAULT 0,
     failing_since timestamp with time zone,
-    slow_until timestamp with time zone,
+    slow_until timestamp with time zone NOT NULL DEFAULT '-infinity'::timestamp with time zone,
     watch_at timestamp with time zone,
     watched_since timestamp with time zone,
     watched_until timestamp with time zone,

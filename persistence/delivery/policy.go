@@ -63,8 +63,10 @@ type Policy struct {
 
 	// A subscription counts as slow for SlowMemory after its last slow response, and then as quick, even without
 	// another response. Receivers that were slow for a moment, or seemed slow because this machine was busy, would
-	// otherwise wait for their turns in the slow lane, which costs so much more that the machine remains busy.
-	SlowMemory time.Duration
+	// otherwise wait for their turns in the slow lane, which costs so much more that the machine remains busy. Each
+	// quick response shortens the time by QuickRelief, so that a receiver with many requests, of which few are slow,
+	// stays quick.
+	SlowMemory, QuickRelief time.Duration
 
 	// WatchOverdue is the maximum delay of a watchdog's tick. After it, the watchdog counts as lost,
 	// and the next failed attempt enqueues another one.
@@ -119,6 +121,7 @@ func DefaultPolicy() Policy {
 		RepairTurns:  2 * time.Second, TurnQueues: 64, TurnResources: 4_096,
 		TurnNotices:          GroupPolicy{Pause: 5 * time.Millisecond, Timeout: 5 * time.Second},
 		SlowMemory:           10 * time.Second,
+		QuickRelief:          500 * time.Millisecond,
 		WatchOverdue:         time.Hour,
 		MailOverdue:          2 * time.Hour,
 		LostBatch:            1000,

@@ -27,7 +27,7 @@ const overdueStatement = `WITH due AS MATERIALIZED (
 		d.attempts - d.schedule_base AS place, d.generation, d.queue, d.class = 2 AS replay,
 		coalesce(d.burst_id, ''), d.status, d.next_retry_at,
 		EXISTS (SELECT FROM subscription_health h
-			WHERE h.subscription_id = d.subscription_id AND coalesce(h.slow_until <= $1, true)) AS quick`
+			WHERE h.subscription_id = d.subscription_id AND h.slow_until <= $1) AS quick`
 
 // reconcileLock takes the advisory lock that limits reconciliation to one relay.
 const reconcileLock = "SELECT pg_try_advisory_xact_lock(hashtextextended('reconcile', 0))"

@@ -133,7 +133,7 @@ func (c *recordColumns) args(policy Policy) []any {
 	return []any{
 		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
 		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(),
-		policy.SlowMemory, c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue,
+		policy.SlowMemory, c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue, policy.QuickRelief,
 	}
 }
 

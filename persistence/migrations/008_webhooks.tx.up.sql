@@ -109,7 +109,7 @@ CREATE TABLE subscription_health (
     store_id        text NOT NULL,
     failure_count   bigint NOT NULL DEFAULT 0,  -- consecutive failed attempts
     failing_since   timestamptz,                -- time of the first of them
-    slow_until      timestamptz,                -- until then it is slow; null = never. Otherwise it is quick.
+    slow_until      timestamptz NOT NULL DEFAULT '-infinity', -- until then it is slow, from then on quick
     watch_at        timestamptz,                -- next tick of the watchdog; null = no watchdog
     watched_since   timestamptz,                -- failing_since of the counted streak
     watched_until   timestamptz,                -- end of the last day that was checked

@@ -72,9 +72,8 @@ WITH RECURSIVE visited (queue, wrapped, n, opened, most, started, replays_starte
             row_number() OVER (PARTITION BY queue, prompt) = 1 AS first,
             CASE WHEN prompt THEN $8::bigint ELSE $9::bigint END AS batch
         FROM listed s LEFT JOIN LATERAL (
-            SELECT h.store_id, h.healthy, q.quick, h.healthy AND q.quick AS prompt
+            SELECT h.store_id, h.healthy, h.slow_until <= $17 AS quick, h.healthy AND h.slow_until <= $17 AS prompt
             FROM subscriptions JOIN subscription_health h ON h.subscription_id = subscriptions.id
-                CROSS JOIN LATERAL (SELECT coalesce(h.slow_until <= $17, true) AS quick) q
             WHERE subscriptions.id = s.subscription_id AND subscriptions.is_claimable
             OFFSET 0) h ON true) s
 )

@@ -52,6 +52,5 @@ FROM whole WHERE d.id = whole.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
     d.generation, d.queue, d.class = 2, coalesce(d.burst_id, ''),
     d.counted_in IS NOT NULL,
-    EXISTS (SELECT FROM subscription_health h
-        WHERE h.subscription_id = d.subscription_id AND coalesce(h.slow_until <= $1, true)),
+    EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.slow_until <= $1),
     EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.healthy)

@@ -10,7 +10,8 @@
 --   $15 time of the next retry or null, $16 time of the attempt
 --   $19 request URL, $20 request headers (JSON)
 -- $17 is the response time in ms from which a response is slow.
--- $18 is the time for which a subscription counts as slow after its last slow response.
+-- $18 is the time for which a subscription counts as slow after its last slow response, and $23 is the time by which a
+-- quick response shortens it. A response after now, by the clock of a worker that is ahead, counts as one now.
 -- $21 is the kind of the jobs that start a watchdog.
 -- $22 is the delay of a watchdog's tick from which the watchdog counts as lost.
 --
@@ -74,25 +75,28 @@ WITH r AS MATERIALIZED (
 	SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
 		count(*) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failures,
 		min(attempted_at) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failing_since,
-		max(attempted_at + response_time_ms * interval '1 ms') FILTER (WHERE response_time_ms >= $17::bigint) + $18::interval
-			AS slow_until
+		max(least(attempted_at + response_time_ms * interval '1 ms', now()))
+			FILTER (WHERE response_time_ms >= $17::bigint) + $18::interval AS slow_until,
+		count(*) FILTER (WHERE place > last_slow) * $23::interval AS relief
 	FROM (SELECT f.*,
 			coalesce(max(place) FILTER (WHERE status = 'delivered') OVER (PARTITION BY subscription_id), -1)
-				AS last_success
+				AS last_success,
+			coalesce(max(place) FILTER (WHERE response_time_ms >= $17::bigint) OVER (PARTITION BY subscription_id), -1)
+				AS last_slow
 		FROM fresh f) f
 	GROUP BY subscription_id
 ), changing AS MATERIALIZED (
 	SELECT h.subscription_id, h.store_id,
 		o.failures > 0 AND (h.watch_at IS NULL OR h.watch_at < o.at - $22::interval) AS unwatched
 	FROM subscription_health h JOIN outcome o USING (subscription_id)
-	WHERE o.failures > 0 OR h.failure_count > 0 OR o.slow_until IS NOT NULL
+	WHERE o.failures > 0 OR h.failure_count > 0 OR o.slow_until IS NOT NULL OR h.slow_until > o.at
 	ORDER BY h.subscription_id FOR UPDATE OF h
 ), health AS (
 	UPDATE subscription_health h SET
 		failure_count = o.failures + CASE WHEN o.succeeded THEN 0 ELSE h.failure_count END,
 		failing_since = CASE WHEN o.failures = 0 AND o.succeeded THEN NULL
 			WHEN o.succeeded THEN o.failing_since ELSE coalesce(h.failing_since, o.failing_since) END,
-		slow_until = greatest(h.slow_until, o.slow_until),
+		slow_until = greatest(h.slow_until, o.slow_until) - o.relief,
 		watch_at = CASE WHEN c.unwatched THEN o.at ELSE h.watch_at END
 	FROM outcome o, changing c WHERE h.subscription_id = o.subscription_id AND c.subscription_id = h.subscription_id
 ), watchdog AS (
