@@ -213,6 +213,9 @@ func (s *Server) URL(database string) string {
 	return u.String()
 }
 
+// PID returns the process id of the postmaster.
+func (s *Server) PID() int { return s.process.cmd.Process.Pid }
+
 // Done is closed when the server has ended, also without Stop.
 func (s *Server) Done() <-chan struct{} { return s.process.done }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"strings"
 	"syscall"
 	"testing"
 	"time"
@@ -109,25 +108,11 @@ func (f *fragileWorld) kill(part string) {
 	case "Temporal":
 		f.infra.Kill()
 	case "PostgreSQL":
-		must(f.t, syscall.Kill(f.postmaster(), syscall.SIGKILL))
+		must(f.t, syscall.Kill(f.postgres.PID(), syscall.SIGKILL))
 		<-f.postgres.Done()
 		must(f.t, f.postgres.Stop(f.t.Context())) // releases its directory
 		f.postgres = nil
 	}
-}
-
-// postmaster returns the process id of the postmaster of PostgreSQL.
-func (f *fragileWorld) postmaster() int {
-	f.t.Helper()
-	conn, err := pgx.Connect(f.t.Context(), f.postgres.URL("postgres"))
-	must(f.t, err)
-	defer conn.Close(f.t.Context())
-	var file string
-	must(f.t, conn.QueryRow(f.t.Context(), "SELECT pg_read_file('postmaster.pid')").Scan(&file))
-	first, _, _ := strings.Cut(file, "\n")
-	pid, err := strconv.Atoi(first)
-	must(f.t, err)
-	return pid
 }
 
 // freePorts returns the first of n consecutive free ports, which no other server takes while theirs is down.
