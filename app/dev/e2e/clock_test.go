@@ -7,15 +7,15 @@ import (
 	"path/filepath"
 	"testing"
 	"time"
+
+	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
 // TestClockStepsOfTheDatabase steps the clock of PostgreSQL forward and back by a minute while many orders are
 // delivered. Each attempt is made once. Without libfaketime, the test is skipped, but in CI it fails.
 func TestClockStepsOfTheDatabase(t *testing.T) {
 	t.Parallel()
-	libraries, err := filepath.Glob("/usr/lib/*/faketime/libfaketime.so.1")
-	must(t, err)
-	if len(libraries) == 0 {
+	if harness.ClockLibrary() == "" {
 		if os.Getenv("CI") == "true" {
 			t.Fatal("libfaketime is not installed")
 		}
@@ -25,12 +25,11 @@ func TestClockStepsOfTheDatabase(t *testing.T) {
 		t.Run("bursts "+bursts, func(t *testing.T) {
 			t.Parallel()
 			clock := newClock(t)
-			c := newChaos(t, bursts, "LD_PRELOAD="+libraries[0], "FAKETIME_TIMESTAMP_FILE="+clock.file,
-				"FAKETIME_CACHE_DURATION=1", "FAKETIME_DONT_FAKE_MONOTONIC=1")
+			c := newChaos(t, bursts, clock.Environment()...)
 			const events = 300
 			var steps []func()
 			for _, offset := range []time.Duration{time.Minute, 0, -time.Minute, 0, -time.Minute, time.Minute} {
-				steps = append(steps, func() { clock.set(t, offset) })
+				steps = append(steps, func() { step(t, clock, offset) })
 			}
 			c.during(events, steps...)
 			eventually(t, "every delivery has ended", func() error { return allEnded(t, events) })
@@ -39,29 +38,21 @@ func TestClockStepsOfTheDatabase(t *testing.T) {
 	}
 }
 
-// clock is the clock of PostgreSQL.
-type clock struct{ file string }
-
-func newClock(t *testing.T) clock {
+func newClock(t *testing.T) harness.Clock {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "comanda-clock-*")
 	must(t, err)
 	t.Cleanup(func() { os.RemoveAll(dir) })
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
-	c := clock{filepath.Join(dir, "offset")}
-	c.write(t, 0)
+	c := harness.Clock{File: filepath.Join(dir, "offset")}
+	must(t, c.Set(0))
 	return c
 }
 
-func (c clock) write(t *testing.T, offset time.Duration) {
+// step steps the clock and waits until PostgreSQL shows the new time.
+func step(t *testing.T, c harness.Clock, offset time.Duration) {
 	t.Helper()
-	must(t, os.WriteFile(c.file, fmt.Appendf(nil, "%+d\n", int(offset.Seconds())), 0o644))
-}
-
-// set steps the clock and waits until PostgreSQL shows the new time.
-func (c clock) set(t *testing.T, offset time.Duration) {
-	t.Helper()
-	c.write(t, offset)
+	must(t, c.Set(offset))
 	eventually(t, "the clock is set", func() error {
 		var now time.Time
 		must(t, worldOf(t).db.System().DB.QueryRowContext(t.Context(), "SELECT clock_timestamp()").Scan(&now))
