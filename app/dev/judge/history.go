@@ -1,7 +1,9 @@
 package main
 
 import (
+	"encoding/json"
 	"net/http"
+	"os"
 	"sync"
 	"time"
 )
@@ -33,6 +35,9 @@ type operation struct {
 	Tries      int    // requests, with the same idempotency key
 	Order      string // id of its order, "" = none
 	Webhook    string // id of its webhook, "" = none
+	Subject    string // id of the payment, refund, delivery, replay, product, customer, reservation or key, "" = none
+	Amount     int64  // in minor units, of a payment or refund; else the total of the order
+	Version    int64  // of the order in the last response, 0 = none
 	Detail     string // for the timeline
 }
 
@@ -41,12 +46,14 @@ type request struct {
 	At       time.Time // when its body was read
 	Site     string
 	Webhook  string // id of the webhook, from the path of the receiver
+	Receiver string // the path: "/site/name"
 	Event    string // header X-Webhook-Id
 	Header   http.Header
 	Body     []byte
-	Behavior string // what the receiver did with it
-	Status   int    // of the response; 0 = none
-	Answered time.Time
+	Behavior string    // what the receiver did with it
+	Status   int       // of the response; 0 = none
+	Answered time.Time // when the receiver was done with it; zero = never
+	Flaw     string    // reason for which a receiver would reject it; "" = none
 }
 
 // disturbance is a fault of the run.
@@ -59,7 +66,9 @@ type disturbance struct {
 // history is everything that the run has seen from outside. It is safe for concurrent use until it is read.
 type history struct {
 	Seed       uint64
+	Lasts      time.Duration // of the plan
 	Begin, End time.Time
+	Stores     map[string]string // id of the store of each site
 
 	lock         sync.Mutex
 	Operations   []operation
@@ -73,16 +82,34 @@ func (h *history) addOperation(o operation) {
 	h.Operations = append(h.Operations, o)
 }
 
-func (h *history) addRequest(r request) {
+// beginRequest adds a request and returns its number for endRequest.
+func (h *history) beginRequest(r request) int {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	h.Requests = append(h.Requests, r)
+	return len(h.Requests) - 1
+}
+
+// endRequest records the response of a receiver. The status 0 is none.
+func (h *history) endRequest(n, status int, at time.Time) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	h.Requests[n].Status, h.Requests[n].Answered = status, at
 }
 
 func (h *history) addDisturbance(d disturbance) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	h.Disturbances = append(h.Disturbances, d)
+}
+
+// write stores the history as JSON.
+func (h *history) write(path string) error {
+	text, err := json.MarshalIndent(h, "", " ")
+	if err != nil {
+		return err
+	}
+	return os.WriteFile(path, text, 0o600)
 }
 
 // violation is something that must not happen, found by a checker.

@@ -1,0 +1,43 @@
+package main
+
+import (
+	"flag"
+	"os"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/persistence/localpg"
+)
+
+// TestShortRun makes operations and a few faults. Without PostgreSQL, the test is skipped, but in CI it fails.
+func TestShortRun(t *testing.T) {
+	t.Parallel()
+	names := "kill-worker,worker-without-postgres,suspend-worker,restart-postgres,rolling-restart"
+	selected, err := selectFaults(names)
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := options{lasts: 40 * time.Second, ends: 5 * time.Minute, seed: 1, faults: selected, operations: all}
+	err = judge(t.Context(), o, t.Output())
+	if err != nil && os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
+		t.Skip(err)
+	}
+	if err != nil {
+		t.Error(err)
+	}
+}
+
+// TestParse checks the flags.
+func TestParse(t *testing.T) {
+	t.Parallel()
+	o, err := parse([]string{"--seconds", "600", "--seed", "7", "--faults", "kill-worker", "--operations", "3-9"}, t.Output())
+	if err != nil || o.lasts != 10*time.Minute || o.seed != 7 || len(o.faults) != 1 || o.operations != (span{3, 9}) {
+		t.Errorf("got %+v, error %v", o, err)
+	}
+	for _, args := range [][]string{{"--faults", "flood"}, {"--seconds", "0"}, {"now"}, {"--operations", "x"}} {
+		if _, err := parse(args, t.Output()); err == nil || err == flag.ErrHelp {
+			t.Errorf("%v: got error %v, want one", args, err)
+		}
+	}
+}

@@ -1,0 +1,103 @@
+// Program judge tests that Comanda loses nothing. It runs an installation, whose clients make all kinds of operations,
+// disturbs it, and then compares everything that the clients and the receivers have seen with the database. It prints a
+// table of the operations by fault, and fails if something happened that must not happen.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/signal"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/comanda-dev/comanda/persistence/localpg"
+)
+
+// options are the flags.
+type options struct {
+	lasts      time.Duration // of the operations and faults
+	ends       time.Duration // within which everything must have ended after them
+	seed       uint64
+	faults     []fault
+	operations span
+	keep       bool
+}
+
+// errViolated means that the run has found violations.
+var errViolated = errors.New("violated")
+
+func main() {
+	o, err := parse(os.Args[1:], os.Stderr)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "judge:", err)
+		os.Exit(2)
+	}
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
+	err = judge(ctx, o, os.Stdout)
+	stop()
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "judge:", err)
+		os.Exit(1)
+	}
+}
+
+// parse reads the command line.
+func parse(args []string, stderr io.Writer) (options, error) {
+	o := options{operations: all}
+	set := flag.NewFlagSet("judge", flag.ContinueOnError)
+	set.SetOutput(stderr)
+	seconds := set.Int("seconds", 60, "duration of the operations and faults")
+	ends := set.Int("ends", 300, "seconds within which everything must have ended after them")
+	set.Uint64Var(&o.seed, "seed", 0, "seed of the operations and faults; 0 chooses one")
+	names := set.String("faults", "", "names of the faults, separated by commas, or none; all by default")
+	set.Var(&o.operations, "operations", "numbers of the operations to make, as FIRST-LAST; all by default")
+	set.BoolVar(&o.keep, "keep", false, "keep logs and database also after success")
+	set.Usage = func() {
+		fmt.Fprintln(stderr, "Usage of judge:")
+		set.PrintDefaults()
+		fmt.Fprintln(stderr, "Faults:")
+		for _, f := range faults {
+			fmt.Fprintf(stderr, "  %-26s%s\n", f.name, f.text)
+		}
+	}
+	if err := set.Parse(args); err != nil {
+		return o, err
+	}
+	if set.NArg() > 0 || *seconds <= 0 || *ends <= 0 {
+		return o, errors.New("invalid arguments; run with -h for usage")
+	}
+	o.lasts, o.ends = time.Duration(*seconds)*time.Second, time.Duration(*ends)*time.Second
+	if o.seed == 0 {
+		o.seed = uint64(time.Now().UnixNano()) //nolint:gosec // positive
+	}
+	var err error
+	o.faults, err = selectFaults(*names)
+	return o, err
+}
+
+// judge runs an installation in a temporary directory, which it keeps after a failure.
+func judge(ctx context.Context, o options, out io.Writer) error {
+	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-judge-*")
+	if err != nil {
+		return err
+	}
+	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // PostgreSQL may run as another user
+		return err
+	}
+	fmt.Fprintf(out, "Seed %d, %s\n", o.seed, o.lasts)
+	err = run(ctx, o, dir, out)
+	if ctx.Err() != nil || err != nil && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) ||
+		err == nil && !o.keep {
+		return errors.Join(err, os.RemoveAll(dir))
+	}
+	fmt.Fprintf(out, "Logs and database: %s\n", dir)
+	return err
+}

@@ -1,0 +1,129 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"time"
+)
+
+// fault is a disturbance of an installation. run returns its detail, for example the process, when the disturbance has
+// ended. Processes that it has ended are started after it.
+type fault struct {
+	name    string
+	text    string        // for the usage
+	missing func() string // the reason for which this machine cannot run it, "" = it can; nil = every machine can
+	run     disturb
+}
+
+// faults are all faults in the order of the tables.
+var faults = []fault{
+	{"kill-worker", "SIGKILL of a worker", nil, killPart("worker")},
+	{"kill-serve", "SIGKILL of an API", nil, killPart("serve")},
+	{"kill-temporal", "SIGKILL of Temporal", nil, killTemporal},
+	{"kill-postgres", "SIGKILL of PostgreSQL's postmaster", nil, killPostgres},
+	{"suspend-worker", "SIGSTOP of a worker, SIGCONT", nil, suspendPart("worker")},
+	{"suspend-serve", "SIGSTOP of an API, SIGCONT", nil, suspendPart("serve")},
+	{"suspend-temporal", "SIGSTOP of Temporal, SIGCONT", nil, suspendTemporal},
+	{"suspend-postgres", "SIGSTOP of all processes of PostgreSQL, SIGCONT", nil, suspendPostgres},
+	{"worker-without-postgres", "a worker reaches Temporal, not PostgreSQL", nil, separate("worker", true, false)},
+	{"worker-without-temporal", "a worker reaches PostgreSQL, not Temporal", nil, separate("worker", false, true)},
+	{"worker-alone", "a worker reaches neither", nil, separate("worker", true, true)},
+	{"serve-without-postgres", "an API does not reach PostgreSQL", nil, separate("serve", true, false)},
+	{"temporal-without-postgres", "Temporal does not reach PostgreSQL", nil, separateTemporal},
+	{"postgres-unreachable", "nothing reaches PostgreSQL", nil, separatePostgres},
+	{"restart-postgres", "PostgreSQL closes all connections and starts again", nil, restartPostgres},
+	{"end-sessions", "PostgreSQL ends each session of Comanda, again and again", nil, endSessions},
+	{"connections-exhausted", "PostgreSQL accepts no further connection of Comanda or Temporal", nil, exhaustConnections},
+	{"clock-postgres", "the clock of PostgreSQL is stepped forward and back", clockMissing, stepClock},
+	{"rolling-restart", "SIGTERM of each API and worker in turn, while the others run", nil, rollingRestart},
+}
+
+// selectFaults returns the faults with the given names, separated by commas; "" = all that this machine can run.
+func selectFaults(names string) (list []fault, err error) {
+	if names == "none" {
+		return nil, nil
+	}
+	for _, f := range faults {
+		if names == "" && (f.missing == nil || f.missing() == "") {
+			list = append(list, f)
+		}
+	}
+	if names == "" {
+		return list, nil
+	}
+	for name := range strings.SplitSeq(names, ",") {
+		i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
+		switch {
+		case i < 0:
+			return nil, fmt.Errorf("unknown fault %q", name)
+		case faults[i].missing != nil && faults[i].missing() != "":
+			return nil, fmt.Errorf("fault %s: %s", name, faults[i].missing())
+		}
+		list = append(list, faults[i])
+	}
+	return list, nil
+}
+
+// nemesis runs faults one after the other until the end of the run, and leaves the installation whole. The seed decides their order,
+// their targets and their durations. Between two faults, the installation has time to recover.
+func (w *world) nemesis(ctx context.Context, h *history, list []fault, out io.Writer) error {
+	random := rand.New(rand.NewPCG(h.Seed, 1)) //nolint:gosec // repeatable
+	until := h.Begin.Add(h.Lasts)
+	unit := min(max(h.Lasts/40, 2*time.Second), 15*time.Second)
+	var next []fault
+	for len(list) > 0 {
+		if len(next) == 0 {
+			next = slices.Clone(list)
+			random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
+		}
+		f := next[0]
+		next = next[1:]
+		own := rand.New(rand.NewPCG(h.Seed, random.Uint64())) //nolint:gosec // repeatable
+		lasts := unit + time.Duration(own.Int64N(int64(3*unit)))
+		if time.Now().Add(unit + lasts).After(until) {
+			break
+		}
+		if err := wait(ctx, unit); err != nil {
+			return err
+		}
+		d, err := w.disturb(ctx, f, own, lasts)
+		if err != nil {
+			return fmt.Errorf("%s: %w", f.name, err)
+		}
+		h.addDisturbance(d)
+		fmt.Fprintf(out, "%6.1f s to %.1f s: %s %s\n", d.Begin.Sub(h.Begin).Seconds(), d.End.Sub(h.Begin).Seconds(),
+			f.name, d.Detail)
+	}
+	return wait(ctx, time.Until(until))
+}
+
+// disturb runs a fault, and starts the processes that it has ended.
+func (w *world) disturb(ctx context.Context, f fault, random *rand.Rand, lasts time.Duration) (disturbance, error) {
+	d := disturbance{Fault: f.name}
+	if err := w.startParts(ctx); err != nil { // of processes that have ended without a fault
+		return d, err
+	}
+	d.Begin = time.Now()
+	var err error
+	if d.Detail, err = f.run(ctx, w, random, lasts); err != nil {
+		return d, err
+	}
+	err = w.startParts(ctx)
+	d.End = time.Now()
+	return d, err
+}
+
+// pick returns a part that runs a program.
+func (w *world) pick(random *rand.Rand, program string) *part {
+	var list []*part
+	for _, p := range w.parts {
+		if p.program == program {
+			list = append(list, p)
+		}
+	}
+	return list[random.IntN(len(list))]
+}

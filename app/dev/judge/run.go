@@ -1,0 +1,189 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"math"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"time"
+)
+
+// clients is the number of operations of one site that are made concurrently.
+const clients = 6
+
+// span is a range of numbers of operations, a flag.
+type span struct{ first, last int }
+
+// all is the span of all operations.
+var all = span{0, math.MaxInt}
+
+func (s *span) String() string { return fmt.Sprintf("%d-%d", s.first, s.last) }
+
+// Set parses a flag.
+func (s *span) Set(text string) error {
+	_, err := fmt.Sscanf(text, "%d-%d", &s.first, &s.last)
+	return err
+}
+
+// run makes the operations and the faults in an installation in a directory, waits until everything has ended, and
+// reports the violations.
+func run(ctx context.Context, o options, dir string, out io.Writer) (err error) {
+	w, err := newWorld(ctx, dir)
+	defer func() { err = errors.Join(err, w.stop()) }()
+	if err != nil {
+		return err
+	}
+	if err := watch(ctx, w.SuperuserURL()); err != nil {
+		return fmt.Errorf("watch the database: %w", err)
+	}
+	h := &history{Seed: o.seed, Lasts: o.lasts}
+	fmt.Fprintln(out, "Setting up the websites")
+	s, err := newSites(ctx, w, h)
+	defer s.close()
+	if err != nil {
+		return fmt.Errorf("set up websites: %w", err)
+	}
+	h.Begin = time.Now()
+	if err := act(ctx, o, w, s, h, out); err != nil {
+		return err
+	}
+	h.End = time.Now()
+	s.heal()
+	fmt.Fprintf(out, "%d operations, %d faults, %d requests of webhooks; waiting for the rest\n",
+		len(h.Operations), len(h.Disturbances), len(h.Requests))
+	open, err := settle(ctx, w, o.ends)
+	if err != nil {
+		return err
+	}
+	fmt.Fprintf(out, "Everything has ended after %s: %t\n", time.Since(h.End).Round(time.Second), open == "")
+	if err := s.resolve(ctx); err != nil {
+		return fmt.Errorf("resolve the webhooks: %w", err)
+	}
+	state, err := loadState(ctx, w)
+	if err != nil {
+		return fmt.Errorf("load the state: %w", err)
+	}
+	h.lock.Lock() // receivers may still get requests
+	defer h.lock.Unlock()
+	if err := h.write(filepath.Join(dir, "history.json")); err != nil {
+		return err
+	}
+	found := own(w, h, open, o.lasts)
+	for _, c := range checkers {
+		for _, v := range c.check(h, state) {
+			v.Checker = c.name
+			found = append(found, v)
+		}
+	}
+	return report(ctx, w, h, found, out)
+}
+
+// act makes the operations of the plan and the faults at the same time. Afterwards the installation is whole.
+func act(ctx context.Context, o options, w *world, s *sites, h *history, out io.Writer) error {
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
+	var running sync.WaitGroup
+	running.Go(func() {
+		perform(ctx, s, h, slices.DeleteFunc(newPlan(o.seed, o.lasts), func(p planned) bool {
+			return p.Number < o.operations.first || p.Number > o.operations.last
+		}))
+	})
+	err := w.nemesis(ctx, h, o.faults, out)
+	if err != nil {
+		cancel()
+	}
+	running.Wait()
+	if err != nil {
+		return err
+	}
+	return errors.Join(w.startParts(ctx), ctx.Err())
+}
+
+// perform makes the operations of a plan at their times. A site whose clients are all busy makes them later.
+func perform(ctx context.Context, s *sites, h *history, plan []planned) {
+	var running sync.WaitGroup
+	defer running.Wait()
+	free := map[string]chan struct{}{}
+	for _, p := range plan {
+		if wait(ctx, time.Until(h.Begin.Add(p.At))) != nil {
+			return
+		}
+		site := free[p.Site]
+		if site == nil {
+			site = make(chan struct{}, clients)
+			free[p.Site] = site
+		}
+		running.Go(func() {
+			site <- struct{}{}
+			defer func() { <-site }()
+			if ctx.Err() == nil {
+				h.addOperation(s.perform(ctx, p))
+			}
+		})
+	}
+}
+
+// unfinished selects the numbers of rows that mean that something has not ended.
+const unfinished = `SELECT what, n FROM (
+	SELECT 'events to dispatch', count(*) FROM undispatched UNION ALL
+	SELECT status || ' deliveries', count(*) FROM deliveries WHERE status IN ('queued', 'pending', 'retrying')
+		GROUP BY status UNION ALL
+	SELECT 'replays', count(*) FROM replays WHERE status = 'running' UNION ALL
+	SELECT kind || ' jobs', count(*) FROM jobs GROUP BY kind UNION ALL
+	SELECT 'reorderings', count(*) FROM subscriptions WHERE reordering AND deleted_at IS NULL
+) AS counted (what, n) WHERE n > 0`
+
+// settle waits until everything has ended, at most for some time. It returns the rest.
+func settle(ctx context.Context, w *world, most time.Duration) (open string, err error) {
+	for deadline := time.Now().Add(most); ; {
+		if open, err = w.unfinished(ctx); err != nil || open == "" || time.Now().After(deadline) {
+			return open, err
+		}
+		if err := wait(ctx, 200*time.Millisecond); err != nil {
+			return "", err
+		}
+	}
+}
+
+func (w *world) unfinished(ctx context.Context) (string, error) {
+	rows, err := w.db.System().DB.QueryContext(ctx, unfinished)
+	if err != nil {
+		return "", err
+	}
+	defer rows.Close()
+	var list []string
+	for rows.Next() {
+		var what string
+		var n int
+		if err := rows.Scan(&what, &n); err != nil {
+			return "", err
+		}
+		list = append(list, fmt.Sprintf("%d %s", n, what))
+	}
+	return strings.Join(list, ", "), rows.Err()
+}
+
+// own returns the violations that need no state of the database.
+func own(w *world, h *history, open string, lasts time.Duration) (found []violation) {
+	for _, o := range h.Operations {
+		if o.Result == done && kindOf(o.Kind).refused {
+			text := fmt.Sprintf("operation %d, %s of %s, was not refused", o.Number, o.Kind, o.Site)
+			found = append(found, violation{Checker: "operations", Text: text, Order: o.Order, Webhook: o.Webhook})
+		}
+	}
+	for _, text := range w.failures {
+		found = append(found, violation{Checker: "processes", Text: text})
+	}
+	if open != "" {
+		found = append(found, violation{Checker: "everything ends", Text: "not ended: " + open})
+	}
+	if lasts >= longRun {
+		found = append(found, unsuccessful(h)...)
+	}
+	return found
+}
