@@ -42,7 +42,7 @@ func (t *turn) served(ctx context.Context) error {
 		Name: "Passing guest", Email: new(t.unique("passing") + "@example.com"),
 	})
 	err := t.prepare(ctx, func(ctx context.Context, c *comanda.Client) error {
-		order, err := c.PlaceOrder(ctx, in, comanda.IdempotencyKey(t.key))
+		order, err := c.PlaceOrder(ctx, in, comanda.IdempotencyKey(t.key+"-guest"))
 		if err == nil {
 			t.Order, t.Subject = order.ID, *order.Customer.ID
 		}
