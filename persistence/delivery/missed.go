@@ -154,6 +154,8 @@ func queueMissed(
 			?3::timestamptz, queue_of(s), 2, ?4, e.subject, l.position, e.subject <> '', e.subject <> ''
 		FROM unnest(?2::text[]) WITH ORDINALITY AS m (id, place)
 			JOIN outbox e ON e.id = m.id AND e.store_id = ?0 JOIN event_log l ON l.id = m.id JOIN stores s ON s.id = ?0
+			-- A teardown begins after this transaction.
+			CROSS JOIN (SELECT FROM subscriptions WHERE id = ?1 AND deleted_at IS NULL FOR SHARE) AS existing
 		ORDER BY m.place
 		ON CONFLICT (event_id, subscription_id) DO NOTHING
 		RETURNING d.id, d.subscription_id, d.event_id, d.event_type, d.status, d.attempts, d.scheduled_for,

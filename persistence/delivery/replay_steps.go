@@ -248,13 +248,13 @@ func queueEndedItems(ctx context.Context, tx bun.Tx, now time.Time, row *replayR
 	if err != nil {
 		return nil, err
 	}
-	row.Replayed += int64(len(ids))
-	row.Skipped += int64(len(items) - len(ids))
-	return requeue(ctx, tx, now, row.StoreID, row.ID, ids...)
+	queued, err := requeue(ctx, tx, now, row.StoreID, row.ID, ids...)
+	row.Replayed += int64(len(queued))
+	row.Skipped += int64(len(items) - len(queued))
+	return queued, err
 }
 
-// lockReplayable locks the deliveries that can be replayed: they still match, their event has a body,
-// and their subscription exists.
+// lockReplayable locks the deliveries that can be replayed: they still match, and their event has a body.
 func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, listed []app.DeliveryID) ([]app.DeliveryID, error) {
 	var locked []struct {
 		ID      app.DeliveryID
@@ -262,7 +262,6 @@ func lockReplayable(ctx context.Context, tx bun.Tx, row replayRow, listed []app.
 	}
 	err := row.ended(tx.NewSelect()).TableExpr("deliveries AS d").ColumnExpr("d.id, d.event_id").
 		Where("d.id = ANY (?::text[]) AND d.status = ?", pgdialect.Array(listed), row.DeliveryStatus).
-		Where("EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)").
 		OrderExpr("d.id").For("UPDATE OF d").Scan(ctx, &locked)
 	if err != nil {
 		return nil, err

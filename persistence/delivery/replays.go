@@ -22,11 +22,8 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 	err := q.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
 		var status app.DeliveryStatus
 		var event app.EventID
-		var orphaned bool
-		err := tx.NewRaw(`SELECT d.status, d.event_id,
-				NOT EXISTS (SELECT FROM subscriptions s WHERE s.id = d.subscription_id AND s.deleted_at IS NULL)
-			FROM deliveries d WHERE d.store_id = ? AND d.id = ? FOR UPDATE`, store, id).
-			Scan(ctx, &status, &event, &orphaned)
+		err := tx.NewRaw(`SELECT status, event_id FROM deliveries WHERE store_id = ? AND id = ? FOR UPDATE`, store, id).
+			Scan(ctx, &status, &event)
 		if err != nil {
 			return err
 		}
@@ -40,14 +37,16 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 			return err
 		case !kept[event]:
 			return app.Errorf(app.CodePayloadErased, "the body of the event is erased, so it cannot be delivered again")
-		case orphaned:
-			return app.Errorf(app.CodeConflict, "the webhook of the delivery is deleted")
 		}
 		if err := pg.Audit(ctx, tx, now, store, by, app.AuditWebhookReplayed, string(id), nil); err != nil {
 			return err
 		}
-		if _, err := requeue(ctx, tx, now, store, "", id); err != nil {
+		rows, err := requeue(ctx, tx, now, store, "", id)
+		if err != nil {
 			return err
+		}
+		if len(rows) == 0 {
+			return app.Errorf(app.CodeConflict, "the webhook of the delivery is deleted")
 		}
 		return findDelivery(ctx, tx, &row, store, id) // the statement that queues it does not return its turn
 	})
@@ -59,6 +58,7 @@ func (q *Queue) Replay(ctx context.Context, now time.Time, store app.StoreID, by
 
 // requeue queues ended deliveries of a store again, for a bulk replay ("" = none), and wakes the
 // relays. A later claim counts each as one start of the plan. Replays to an inactive subscription end as dead letters.
+// It skips deliveries of a deleted subscription, whose teardown may have ended.
 func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, replay app.ReplayID,
 	ids ...app.DeliveryID,
 ) ([]deliveryRow, error) {
@@ -68,9 +68,10 @@ func requeue(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, r
 	var rows []deliveryRow
 	err := tx.NewRaw(`
 		WITH subscription AS MATERIALIZED (
-			-- The lock keeps the ordering of the subscriptions until the commit.
+			-- The lock keeps the ordering of the subscriptions until the commit, and a teardown begins after it.
 			SELECT id, ordering = 'resource' OR ?3 <> '' AS is_ordered FROM subscriptions
 			WHERE id IN (SELECT subscription_id FROM deliveries WHERE store_id = ?0 AND id = ANY (?1::text[]))
+				AND deleted_at IS NULL
 			ORDER BY id FOR SHARE
 		)
 		UPDATE deliveries d SET status = 'queued', reason = '', replays = replays + 1, replay_id = nullif(?3, ''),

@@ -26,12 +26,9 @@ func (q *Queue) BeginReplay(ctx context.Context, now time.Time, id app.DeliveryI
 			StoreID   app.StoreID
 			EventID   app.EventID
 			EventType app.EventType
-			Orphaned  bool
 		}
-		err := tx.NewRaw(`SELECT d.status, d.store_id, d.event_id, d.event_type,
-				NOT EXISTS (SELECT FROM subscriptions s
-					WHERE s.id = d.subscription_id AND s.deleted_at IS NULL) AS orphaned
-			FROM deliveries d WHERE d.id = ? FOR UPDATE`, id).Scan(ctx, &d)
+		err := tx.NewRaw(`SELECT status, store_id, event_id, event_type FROM deliveries WHERE id = ? FOR UPDATE`, id).
+			Scan(ctx, &d)
 		switch {
 		case errors.Is(err, sql.ErrNoRows):
 			return nil
@@ -42,10 +39,10 @@ func (q *Queue) BeginReplay(ctx context.Context, now time.Time, id app.DeliveryI
 			return nil
 		}
 		kept, err := keptEvents(ctx, tx, []app.EventID{d.EventID})
-		if err != nil || !kept[d.EventID] || d.Orphaned {
+		if err != nil || !kept[d.EventID] {
 			return err
 		}
-		if _, err := requeue(ctx, tx, now, d.StoreID, "", id); err != nil {
+		if rows, err := requeue(ctx, tx, now, d.StoreID, "", id); err != nil || len(rows) == 0 {
 			return err
 		}
 		event = changedEvent{d.EventID, d.StoreID, d.EventType}
