@@ -1,0 +1,138 @@
+package main
+
+import (
+	"fmt"
+	"slices"
+	"strconv"
+	"strings"
+)
+
+// checkOperations checks that the state has what a response confirmed: no confirmed operation is lost, and none is made
+// that must be refused.
+func checkOperations(h *history, s *state) (found []violation) {
+	for _, o := range h.Operations {
+		if o.Result != done {
+			continue
+		}
+		if text := lost(h, s, o); text != "" {
+			found = append(found, violation{
+				Text:  fmt.Sprintf("operation %d of %s, %q, was confirmed: %s", o.Number, o.Site, o.Kind, text),
+				Order: o.Order, Webhook: o.Webhook,
+			})
+		}
+	}
+	return found
+}
+
+// lost returns what the state lacks of a confirmed operation, or "".
+func lost(h *history, s *state, o operation) string {
+	if slices.ContainsFunc(kinds, func(k kind) bool { return k.name == o.Kind && k.refused }) {
+		return "it must be refused"
+	}
+	order, known := s.Orders[o.Order]
+	switch {
+	case o.Order == "":
+	case !known:
+		return "the order does not exist"
+	case order.Store != h.Stores[o.Site]:
+		return "the order belongs to another store"
+	case order.Version < o.Version:
+		return fmt.Sprintf("the order has version %d, not %d", order.Version, o.Version)
+	}
+	switch o.Kind {
+	case "cancel order":
+		if !order.cancelled() {
+			return "the order is " + order.Status
+		}
+	case "pay order", "pay part", "fail payment", "tip":
+		p, known := s.Payments[o.Subject]
+		if !known || p.AmountMinor != o.Amount || p.Order != o.Order {
+			return fmt.Sprintf("payment %s of %d of the order does not exist", o.Subject, o.Amount)
+		}
+	case "refund", "refund rest", "refund tip":
+		r, known := s.Refunds[o.Subject]
+		if !known || r.AmountMinor != o.Amount || r.Order != o.Order {
+			return fmt.Sprintf("refund %s of %d of the order does not exist", o.Subject, o.Amount)
+		}
+	case "create product", "change product", "change stock", "sell out":
+		if versions := s.Stocks[o.Subject]; len(versions) == 0 || versions[0].Store != h.Stores[o.Site] {
+			return "product " + o.Subject + " does not exist"
+		}
+	case "erase customer":
+		if s.Customers[o.Subject].ErasedAt == nil {
+			return "customer " + o.Subject + " is not erased"
+		}
+	}
+	return lostWebhook(h, s, o)
+}
+
+// lostWebhook is lost for the operations of webhooks.
+func lostWebhook(h *history, s *state, o operation) string {
+	versions := s.Webhooks[o.Webhook]
+	has := func(state func(webhookRow) bool) bool { return slices.ContainsFunc(versions, state) }
+	switch {
+	case o.Webhook == "":
+		return ""
+	case len(versions) == 0:
+		return "the webhook does not exist"
+	case versions[0].Store != h.Stores[o.Site]:
+		return "the webhook belongs to another store"
+	}
+	switch o.Kind {
+	case "delete webhook":
+		if versions[len(versions)-1].DeletedAt == nil {
+			return "the webhook is not deleted"
+		}
+	case "switch webhook on", "switch webhook off":
+		active := o.Kind == "switch webhook on"
+		if !has(func(w webhookRow) bool { return w.Active == active }) {
+			return fmt.Sprintf("the webhook never had active = %t", active)
+		}
+	case "change ordering":
+		if !has(func(w webhookRow) bool { return w.Ordering == o.Detail }) {
+			return "the webhook never had the ordering " + o.Detail
+		}
+	}
+	return ""
+}
+
+// checkIdempotency checks docs/behaviour.md#idempotency-keys: a key makes at most one order, an order that an operation
+// placed has its key, and a request that was refused stores nothing.
+func checkIdempotency(h *history, s *state) (found []violation) {
+	orders, stored := map[uint64][]string{}, map[int]keyRow{} // by transaction, by number of the operation
+	for _, c := range s.Changes {
+		if c.From == nil && c.Version == 1 {
+			orders[c.XID] = append(orders[c.XID], c.Order)
+			if c.At.After(h.Begin) && !slices.ContainsFunc(s.Keys, func(k keyRow) bool { return k.XID == c.XID }) {
+				found = append(found, ofOrder(c.Order, "the order was placed without a key"))
+			}
+		}
+	}
+	for _, k := range s.Keys {
+		if n, ok := operationOf(h, k.Key); ok {
+			stored[n] = k
+		}
+		if made := orders[k.XID]; len(made) > 1 {
+			found = append(found, ofOrder(made[1], "the key %s has made %d orders", k.Key, len(made)))
+		}
+	}
+	for _, o := range h.Operations {
+		k, known := stored[o.Number]
+		placed := o.Kind == "place order" || o.Kind == "place channel order"
+		switch made := orders[k.XID]; {
+		case o.Result == refused && known:
+			found = append(found, ofOrder(o.Order, "operation %d was refused: %s, and has stored its key", o.Number, o.Code))
+		case o.Result == done && placed && (!known || len(made) != 1 || made[0] != o.Order):
+			found = append(found, ofOrder(o.Order, "the key of operation %d has made %v, not the order of the response",
+				o.Number, made))
+		}
+	}
+	return found
+}
+
+// operationOf returns the number of the operation of an idempotency key.
+func operationOf(h *history, key string) (int, bool) {
+	seed, number, _ := strings.Cut(key, "-")
+	n, err := strconv.Atoi(number)
+	return n, err == nil && seed == strconv.FormatUint(h.Seed, 10)
+}

@@ -1,0 +1,98 @@
+package main
+
+import (
+	"cmp"
+	"slices"
+	"time"
+)
+
+// line is a resource of a webhook, whose deliveries take turns.
+type line struct{ webhook, resource string }
+
+// checkTurns checks docs/behaviour.md#ordered-webhooks and docs/behaviour.md#dead-letters-and-replays in the log: of a
+// line, one delivery is in progress at a time; first deliveries start in the order of their positions, and so do those
+// of one bulk replay; a replay does not start before a first delivery that waits.
+func checkTurns(_ *history, s *state) (found []violation) {
+	var all []deliveryRow
+	for _, steps := range s.Steps {
+		all = append(all, steps...)
+	}
+	slices.SortFunc(all, func(a, b deliveryRow) int { return cmp.Compare(a.Number, b.Number) })
+	lines := map[line]map[string]deliveryRow{}
+	for _, d := range all {
+		of := line{d.Webhook, d.Resource}
+		if lines[of] == nil {
+			lines[of] = map[string]deliveryRow{}
+		}
+		before := lines[of][d.ID]
+		if d.Ordered && d.Status == "pending" && before.Status == "queued" {
+			for _, other := range lines[of] {
+				if text := passed(d, other); text != "" {
+					found = append(found, ofDelivery(d, "starts %s %s, position %d, before %d", text, other.ID, d.Position,
+						other.Position))
+				}
+			}
+		}
+		lines[of][d.ID] = d
+		if d.ended() || !d.Ordered {
+			delete(lines[of], d.ID)
+		}
+	}
+	return found
+}
+
+// concurrently is the time in which a delivery that is queued during a claim may be too late for it.
+const concurrently = time.Second
+
+// passed returns how a delivery that starts violates the turn of another one of its line, or "".
+func passed(d, other deliveryRow) string {
+	switch {
+	case other.ID == d.ID:
+		return ""
+	case other.inProgress():
+		return "during"
+	case !other.isReplay() && !d.isReplay() && other.Position < d.Position:
+		return "before the first delivery"
+	case other.isReplay() && d.isReplay() && other.Replay != nil && d.Replay != nil && *other.Replay == *d.Replay &&
+		other.Position < d.Position:
+		return "before the replay"
+	case !other.isReplay() && d.isReplay() && d.At.Sub(other.At) > concurrently:
+		return "before the waiting first delivery"
+	}
+	return ""
+}
+
+// checkArrivals checks docs/behaviour.md#ordered-webhooks at the receiver: of webhooks that have always been ordered,
+// no request of a first delivery arrives after the first request of a delivery with a higher position of the resource.
+// Attempts that were in flight when their worker lost its connections are exempt: as many as are not recorded.
+func checkArrivals(h *history, s *state) (found []violation) {
+	requests, more := h.requestsByTarget(), surplus(h, s)
+	lines := map[line][]deliveryRow{}
+	for _, d := range s.everyDelivery() {
+		ordered := !slices.ContainsFunc(s.Webhooks[d.Webhook], func(w webhookRow) bool {
+			return w.Ordering != "resource"
+		})
+		if ordered && d.Resource != "" && len(requests[d.target()]) > 0 && !s.Steps[d.ID][0].isReplay() {
+			of := line{d.Webhook, d.Resource}
+			lines[of] = append(lines[of], d)
+		}
+	}
+	for _, list := range lines {
+		slices.SortFunc(list, func(a, b deliveryRow) int { return cmp.Compare(a.Position, b.Position) })
+		for i, d := range list[:len(list)-1] {
+			own := requests[d.target()]
+			next := requests[list[i+1].target()][0].At
+			late := 0
+			for n, r := range own {
+				if r.At.After(next) && (n == 0 || d.Replays == 0) { // a replay is made later
+					late++
+				}
+			}
+			if late > max(0, more[d.target()]) {
+				found = append(found, ofDelivery(d, "%d requests with position %d after the first one with %d, %d unrecorded",
+					late, d.Position, list[i+1].Position, max(0, more[d.target()])))
+			}
+		}
+	}
+	return found
+}

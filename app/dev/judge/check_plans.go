@@ -1,0 +1,144 @@
+package main
+
+import (
+	"fmt"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
+// window identifies a window of a plan.
+type window struct {
+	queue  string
+	starts int64 // Unix time in ns
+}
+
+// counts are the starts that a window must count.
+type counts struct {
+	started, replays int
+	uncounted        int64 // number of the last row of the log that took a start back
+}
+
+// checkPlans checks docs/behaviour.md#plan-rate: a window counts each claim that was attempted, not more than the plan
+// allows, of which at most half are replays. First attempts are made in the window that counts them, unless a fault
+// delays them.
+func checkPlans(h *history, s *state) (found []violation) {
+	expected := map[window]*counts{}
+	made := map[window]int{}
+	for _, d := range s.everyDelivery() {
+		attempts := map[int]attemptRow{}
+		for _, a := range s.Attempts[d.ID] {
+			attempts[a.Number] = a
+		}
+		for _, run := range runs(s.Steps[d.ID]) {
+			if n := countStarts(expected, run); n > 0 && run[len(run)-1].Attempts == run[len(run)-1].ScheduleBase {
+				found = append(found, ofDelivery(d, "is counted as %d starts and was never attempted", n))
+			}
+			last := run[len(run)-1]
+			if first, ok := attempts[last.ScheduleBase+1]; ok && last.CountedIn != nil {
+				made[window{d.Queue, app.PlanWindow(first.At, s.Window).UnixNano()}]++
+			}
+		}
+	}
+	for _, w := range s.Windows {
+		of := window{w.Queue, w.StartsAt.UnixNano()}
+		want := expected[of]
+		if want == nil {
+			want = &counts{}
+		}
+		delete(expected, of)
+		late := w.Number > 0 && want.uncounted > w.Number // taken back after the window was deleted
+		if !late && (w.Started != want.started || w.ReplayStarted != want.replays) {
+			found = append(found, ofWindow(w, "counts %d starts and %d of replays, want %d and %d", w.Started,
+				w.ReplayStarted, want.started, want.replays))
+		}
+		limit, limited := s.limit(w.Queue, w.StartsAt)
+		if limited && (w.Started > limit || w.ReplayStarted > limit/2) {
+			found = append(found, ofWindow(w, "has %d starts and %d of replays, the plan allows %d and %d", w.Started,
+				w.ReplayStarted, limit, limit/2))
+		}
+	}
+	for of, want := range expected {
+		if want.started > 0 {
+			found = append(found, violation{Text: fmt.Sprintf("%d starts of %s are in no window", want.started, of.queue)})
+		}
+	}
+	return append(found, s.checkMade(h, made)...)
+}
+
+func ofWindow(w windowRow, format string, args ...any) violation {
+	return violation{Text: fmt.Sprintf("window %s of %s ", w.StartsAt.Format(time.TimeOnly), w.Queue) +
+		fmt.Sprintf(format, args...)}
+}
+
+// checkMade compares the first attempts by their times with the limit.
+func (s *state) checkMade(h *history, made map[window]int) (found []violation) {
+	for of, n := range made {
+		starts := time.Unix(0, of.starts)
+		limit, limited := s.limit(of.queue, starts)
+		if limited && n > limit && h.disturbed(starts.Add(-s.Window-aftermath), starts.Add(s.Window)) == 0 {
+			found = append(found, violation{Text: fmt.Sprintf("%d first attempts of %s in window %s, the plan allows %d", n,
+				of.queue, starts.Format(time.TimeOnly), limit)})
+		}
+	}
+	return found
+}
+
+// countStarts counts the starts of a run in their windows, and returns the number of those that stay counted. A burst
+// whose window has passed before it started is counted in the next one, too.
+func countStarts(expected map[window]*counts, run []deliveryRow) (n int) {
+	add := func(d deliveryRow, in *time.Time, more int, number int64) {
+		of := window{d.Queue, in.UnixNano()}
+		if expected[of] == nil {
+			expected[of] = &counts{}
+		}
+		n += more
+		expected[of].started += more
+		if d.isReplay() {
+			expected[of].replays += more
+		}
+		if more < 0 {
+			expected[of].uncounted = max(expected[of].uncounted, number)
+		}
+	}
+	for i, to := range run[1:] {
+		from := run[i]
+		switch {
+		case from.Status == "queued" && to.Status == "pending" && to.CountedIn != nil:
+			add(to, to.CountedIn, 1, to.Number)
+		case from.Status == "pending" && to.Status == "queued" && from.CountedIn != nil && to.CountedIn == nil:
+			add(to, from.CountedIn, -1, to.Number)
+		case from.Status == "pending" && to.Status == "pending" && to.CountedIn != nil &&
+			(from.CountedIn == nil || !to.CountedIn.Equal(*from.CountedIn)):
+			add(to, to.CountedIn, 1, to.Number)
+		case from.Status == "pending" && to.ended() && to.Attempts == to.ScheduleBase && to.CountedIn != nil:
+			add(to, to.CountedIn, -1, to.Number)
+		}
+	}
+	return n
+}
+
+// planLag is the time in which a relay may use the plan before a change of it.
+const planLag = 5 * time.Second
+
+// limit returns the largest number of starts that the plans of a queue allow in a window. limited is false if one of
+// them was unlimited.
+func (s *state) limit(queue string, starts time.Time) (limit int, limited bool) {
+	versions := s.Websites[queue]
+	if versions == nil { // a sandbox
+		return app.PlanStarter.PerWindow()
+	}
+	ends := starts.Add(s.Window + planLag)
+	for i, v := range versions {
+		replaced := i+1 < len(versions) && versions[i+1].At.Before(starts.Add(-planLag))
+		if replaced || v.At.After(ends) {
+			continue
+		}
+		n, ok := app.Plan(v.Plan).PerWindow()
+		if !ok {
+			return 0, false
+		}
+		limit = max(limit, n)
+	}
+	return limit, true
+}

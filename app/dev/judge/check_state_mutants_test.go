@@ -1,0 +1,85 @@
+package main
+
+// stateMutants are defects of money, operations and tenancy.
+var stateMutants = []mutant{
+	{"order numbers", "a gap", func(b *book) { b.order("o2", func(o *orderRow) { o.Number = 3 }) }},
+	{"order numbers", "a number twice", func(b *book) { b.order("o2", func(o *orderRow) { o.Number = 1 }) }},
+	{"prices", "a lost item", func(b *book) { b.s.Items = b.s.Items[1:] }},
+	{"prices", "a tax without a rate", func(b *book) { b.order("o2", func(o *orderRow) { o.TaxMinor = 1 }) }},
+	{"payments", "a lost update of an order", func(b *book) { b.order("o1", func(o *orderRow) { o.PaidMinor = 0 }) }},
+	{"payments", "a refund race", func(b *book) {
+		b.s.Refunds["ref2"] = refundRow{ID: "ref2", Payment: "pay", Order: "o1", AmountMinor: 800}
+	}},
+	{"payments", "a refund twice", func(b *book) {
+		b.event("e-again", "a", "payment.refunded", "o1", `{"paymentId":"pay","refundId":"ref","amountMinor":350}`)
+	}},
+	{"payments", "an event of a payment that was rolled back", func(b *book) {
+		b.event("e-other", "a", "payment.succeeded", "o1", `{"paymentId":"other","amountMinor":1}`)
+	}},
+	{"payments", "another amount in the event", func(b *book) {
+		b.s.Events["e-paid"].Body = new(`{"storeId":"st_a","data":{"paymentId":"pay","amountMinor":1000}}`)
+	}},
+	{"amounts due", "a refund that compensates nothing", func(b *book) {
+		b.order("o1", func(o *orderRow) { o.CompensatedMinor = 0 })
+	}},
+	{"amounts due", "a total that no event shows", func(b *book) {
+		b.order("o1", func(o *orderRow) { o.TotalMinor = 900 })
+	}},
+	{"stock", "a cancellation that returns nothing", func(b *book) {
+		list := b.s.Stocks["p1"]
+		*list[len(list)-1].Stock = *list[len(list)-2].Stock
+	}},
+	{"loyalty", "points without an entry", func(b *book) {
+		c := b.s.Customers["c-a"]
+		c.LoyaltyPoints++
+		b.s.Customers["c-a"] = c
+	}},
+	{"loyalty", "an order that earns twice", func(b *book) {
+		b.s.Loyalty = append(b.s.Loyalty, b.s.Loyalty[0])
+	}},
+	{"loyalty", "a cancelled order that counts", func(b *book) {
+		c := b.s.Customers["c-a"]
+		c.TotalOrders++
+		b.s.Customers["c-a"] = c
+	}},
+	{"analytics", "sales of a cancelled order", func(b *book) { b.s.Sales[1].Orders = 1 }},
+	{"analytics", "sales of a product", func(b *book) { b.s.Products[0].NetMinor++ }},
+	{"analytics", "orders of a customer", func(b *book) { b.s.CustomerDay[1].Orders = 1 }},
+	{"operations", "a lost order", func(b *book) { delete(b.s.Orders, "o3") }},
+	{"operations", "a lost change of an order", func(b *book) { b.order("o2", func(o *orderRow) { o.Version = 1 }) }},
+	{"operations", "a lost cancellation", func(b *book) { b.order("o2", func(o *orderRow) { o.Status = "READY" }) }},
+	{"operations", "a lost payment", func(b *book) { delete(b.s.Payments, "pay") }},
+	{"operations", "a refund of another amount", func(b *book) {
+		r := b.s.Refunds["ref"]
+		r.AmountMinor++
+		b.s.Refunds["ref"] = r
+	}},
+	{"operations", "a webhook that is not deleted", func(b *book) { b.s.Webhooks["w3"][1].DeletedAt = nil }},
+	{"operations", "a webhook that is not switched off", func(b *book) { b.s.Webhooks["w2"][1].Active = true }},
+	{"operations", "a change of a stale version", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "change stale order"}, Order: "o1"})
+	}},
+	{"operations", "an order in another store", func(b *book) { b.order("o3", func(o *orderRow) { o.Store = "st_a" }) }},
+	{"operations", "a customer who is not erased", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "erase customer"}, Subject: "c-a"})
+	}},
+	{"idempotency", "two orders of one key", func(b *book) {
+		c := b.s.Changes[0]
+		c.Order = "o9"
+		b.s.Changes = append(b.s.Changes, c)
+	}},
+	{"idempotency", "an order without a key", func(b *book) { b.s.Keys = b.s.Keys[1:] }},
+	{"idempotency", "a refused request that has an effect", func(b *book) { b.h.Operations[0].Result = refused }},
+	{"tenants", "a delivery to a webhook of another store", func(b *book) {
+		b.last("e-o3/w3", func(d *deliveryRow) { d.Webhook = "w1" })
+	}},
+	{"tenants", "a delivery in the queue of another website", func(b *book) {
+		b.last("e-o3/w3", func(d *deliveryRow) { d.Queue = "ws_a" })
+	}},
+	{"tenants", "an attempt of another store", func(b *book) { b.s.Attempts["e-o3/w3"][0].Store = "st_a" }},
+	{"tenants", "a body of another store", func(b *book) { b.s.Events["e-o3"].Body = new(`{"storeId":"st_a"}`) }},
+	{"tenants", "a request at another site", func(b *book) { b.h.Requests[0].Site = "b" }},
+	{"tenants", "a request that names another store", func(b *book) {
+		b.h.Requests[0].Body = append(b.h.Requests[0].Body, "st_b"...)
+	}},
+}

@@ -1,0 +1,173 @@
+package main
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+)
+
+// checkStock checks docs/behaviour.md#products: orders take from the stock, cancellations return it. The changes of a
+// stock by transactions of orders add up to the units that orders hold. A product whose stock was not always counted is
+// left out.
+func checkStock(_ *history, s *state) (found []violation) {
+	orders := map[uint64]bool{}
+	for _, c := range s.Changes {
+		orders[c.XID] = true
+	}
+	taken := map[string]int64{}
+	for _, i := range s.Items {
+		if !s.Orders[i.Order].cancelled() {
+			taken[i.Product] += i.StockTaken
+		}
+	}
+	for id, versions := range s.Stocks {
+		if slices.ContainsFunc(versions, func(p productRow) bool { return p.Stock == nil }) {
+			continue
+		}
+		left := int64(0)
+		for i, p := range versions {
+			if *p.Stock < 0 {
+				found = append(found, violation{Text: fmt.Sprintf("the stock of %s was %d", id, *p.Stock)})
+			}
+			if i > 0 && orders[p.XID] {
+				left += *p.Stock - *versions[i-1].Stock
+			}
+		}
+		if -left != taken[id] {
+			found = append(found, violation{Text: fmt.Sprintf("orders have taken %d of %s, and hold %d", -left, id, taken[id])})
+		}
+	}
+	return found
+}
+
+// checkLoyalty checks docs/behaviour.md#loyalty-points: the balance of a customer is the sum of the ledger, and a
+// completed order has earned its points. Points that were redeemed meanwhile are not reversed. It also checks
+// docs/behaviour.md#customers: the orders of a customer are counted without cancelled ones.
+func checkLoyalty(_ *history, s *state) (found []violation) {
+	balances, earned, redeemed := map[string]int64{}, map[string]int64{}, map[string]bool{}
+	for _, l := range s.Loyalty {
+		balances[l.Customer] += l.Points
+		switch l.Kind {
+		case "REDEEMED":
+			redeemed[l.Customer] = true
+		case "RETURNED":
+		default:
+			earned[l.Order] += l.Points
+		}
+	}
+	placed := map[string]int64{}
+	for _, o := range s.Orders {
+		if o.Customer == nil {
+			continue
+		}
+		if !o.cancelled() {
+			placed[*o.Customer]++
+		}
+		got, want := earned[o.ID], points(o)
+		if got < want || got > want && !redeemed[*o.Customer] {
+			found = append(found, ofOrder(o.ID, "has earned %d points, want %d", got, want))
+		}
+	}
+	for _, c := range s.Customers {
+		if c.LoyaltyPoints != balances[c.ID] || c.LoyaltyPoints < 0 {
+			found = append(found, violation{Text: fmt.Sprintf("%s has %d points, the ledger %d", c.ID, c.LoyaltyPoints,
+				balances[c.ID])})
+		}
+		if c.TotalOrders != placed[c.ID] {
+			found = append(found, violation{Text: fmt.Sprintf("%s has %d orders, not %d", c.ID, placed[c.ID], c.TotalOrders)})
+		}
+	}
+	return found
+}
+
+// points returns the points of an order: one per 100 minor units of the subtotal less discount and redeemed points,
+// less the part of the total that is refunded.
+func points(o orderRow) int64 {
+	if o.Status != "COMPLETED" {
+		return 0
+	}
+	all := (o.SubtotalMinor - o.DiscountMinor - o.LoyaltyMinor) / 100
+	due := min(o.TotalMinor, o.PaidMinor)
+	if refunded := due - min(due, o.PaidMinor-o.RefundedMinor); refunded > 0 {
+		all -= all * refunded / due
+	}
+	return all
+}
+
+// checkAnalytics checks docs/behaviour.md#analytics: the kept sums are those of the orders. Cancelled orders count in
+// cancelledOrders only.
+func checkAnalytics(_ *history, s *state) (found []violation) {
+	sales, kept := map[salesRow]salesRow{}, map[salesRow]salesRow{}
+	days, keptDays := map[customerDayRow]int64{}, map[customerDayRow]int64{}
+	for _, o := range s.Orders {
+		of := salesRow{Store: o.Store, Day: o.Day, Fulfillment: o.Fulfillment, Currency: o.Currency}
+		if o.Channel != nil {
+			of.Channel = *o.Channel
+		}
+		row := salesRow{CancelledOrders: 1}
+		if !o.cancelled() {
+			row = salesRow{
+				Orders: 1, GuestOrders: 1, GrossMinor: o.SubtotalMinor, DiscountMinor: o.DiscountMinor + o.LoyaltyMinor,
+				TaxMinor: o.TaxMinor, DeliveryFeeMinor: o.DeliveryFeeMinor, ItemsSold: o.ItemCount,
+			}
+			if o.Customer != nil {
+				days[customerDayRow{Customer: *o.Customer, Day: o.Day}]++
+				if s.Customers[*o.Customer].Kind != "guest" {
+					row.GuestOrders = 0
+				}
+			}
+		}
+		sales[of] = sales[of].plus(row)
+	}
+	for _, row := range s.Sales {
+		of := salesRow{
+			Store: row.Store, Day: row.Day, Channel: row.Channel, Fulfillment: row.Fulfillment, Currency: row.Currency,
+		}
+		kept[of] = kept[of].plus(row)
+	}
+	for _, row := range s.CustomerDay {
+		keptDays[customerDayRow{Customer: row.Customer, Day: row.Day}] += row.Orders
+	}
+	found = append(found, differences("sales", sales, kept)...)
+	found = append(found, differences("orders of a customer", days, keptDays)...)
+	return append(found, checkProductSales(s)...)
+}
+
+// plus returns the sums of two rows, without what they are sums of.
+func (r salesRow) plus(o salesRow) salesRow {
+	return salesRow{
+		Orders: r.Orders + o.Orders, GuestOrders: r.GuestOrders + o.GuestOrders,
+		CancelledOrders: r.CancelledOrders + o.CancelledOrders, GrossMinor: r.GrossMinor + o.GrossMinor,
+		DiscountMinor: r.DiscountMinor + o.DiscountMinor, TaxMinor: r.TaxMinor + o.TaxMinor,
+		DeliveryFeeMinor: r.DeliveryFeeMinor + o.DeliveryFeeMinor, ItemsSold: r.ItemsSold + o.ItemsSold,
+	}
+}
+
+func checkProductSales(s *state) []violation {
+	sales, kept := map[productSalesRow][2]int64{}, map[productSalesRow][2]int64{}
+	for _, i := range s.Items {
+		o := s.Orders[i.Order]
+		if !o.cancelled() {
+			of := productSalesRow{Store: o.Store, Day: o.Day, Product: i.Product, Currency: o.Currency}
+			sum := sales[of]
+			sales[of] = [2]int64{sum[0] + i.Quantity, sum[1] + i.TotalMinor - i.DiscountMinor}
+		}
+	}
+	for _, row := range s.Products {
+		of := productSalesRow{Store: row.Store, Day: row.Day, Product: row.Product, Currency: row.Currency}
+		kept[of] = [2]int64{row.Quantity, row.NetMinor}
+	}
+	return differences("sales of a product", sales, kept)
+}
+
+// differences returns a violation for each key with different values. A missing value is zero.
+func differences[K, V comparable](of string, want, got map[K]V) (found []violation) {
+	keys := maps.Clone(want)
+	maps.Copy(keys, got)
+	for key := range keys {
+		if want[key] != got[key] {
+			found = append(found, violation{Text: fmt.Sprintf("%s %v: got %v, want %v", of, key, got[key], want[key])})
+		}
+	}
+	return found
+}
