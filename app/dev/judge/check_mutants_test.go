@@ -91,9 +91,10 @@ var deliveryMutants = []mutant{
 		steps[1].Number, b.s.Steps["e-paid/w1"][1].Number = steps[2].Number-1, steps[2].Number
 	}},
 	{"turns", "a replay that passes its predecessor", func(b *book) {
-		first, second := runs(b.s.Steps["e-o1/w1"])[1], runs(b.s.Steps["e-paid/w1"])[1]
-		for i := range first[1:] {
-			first[i+1].Number, second[i+1].Number = second[i+1].Number, first[i+1].Number
+		first, second := b.s.Steps["e-o1/w1"], b.s.Steps["e-paid/w1"]
+		for n := range 2 { // the claim and the end of the replay
+			i, j := len(first)-1-n, len(second)-1-n
+			first[i].Number, second[j].Number = second[j].Number, first[i].Number
 		}
 	}},
 	{"turns", "a replay that passes a first delivery", func(b *book) {
