@@ -85,14 +85,13 @@ func (s *state) checkMade(h *history, made map[window]int) (found []violation) {
 }
 
 // countStarts counts the starts of a run in their windows, and returns the number of those that stay counted. A burst
-// whose window has passed before it started is counted in the next one, too.
+// whose window has passed before it started is counted in the present one too, and both are one start: it may have run.
 func countStarts(expected map[window]*counts, run []deliveryRow) (n int) {
 	add := func(d deliveryRow, in *time.Time, more int, number int64) {
 		of := window{d.Queue, in.UnixNano()}
 		if expected[of] == nil {
 			expected[of] = &counts{}
 		}
-		n += more
 		expected[of].started += more
 		if d.isReplay() {
 			expected[of].replays += more
@@ -105,13 +104,16 @@ func countStarts(expected map[window]*counts, run []deliveryRow) (n int) {
 		from := run[i]
 		switch {
 		case from.Status == "queued" && to.Status == "pending" && to.CountedIn != nil:
+			n++
 			add(to, to.CountedIn, 1, to.Number)
 		case from.Status == "pending" && to.Status == "queued" && from.CountedIn != nil && to.CountedIn == nil:
+			n--
 			add(to, from.CountedIn, -1, to.Number)
 		case from.Status == "pending" && to.Status == "pending" && to.CountedIn != nil &&
 			(from.CountedIn == nil || !to.CountedIn.Equal(*from.CountedIn)):
 			add(to, to.CountedIn, 1, to.Number)
 		case from.Status == "pending" && to.ended() && to.Attempts == to.ScheduleBase && to.CountedIn != nil:
+			n--
 			add(to, to.CountedIn, -1, to.Number)
 		}
 	}

@@ -204,3 +204,22 @@ func TestIsolation(t *testing.T) {
 		}
 	}
 }
+
+// TestCountStarts checks that a burst that a relay takes over in a later window is one start, although both windows
+// count it, and none if it ends without an attempt.
+func TestCountStarts(t *testing.T) {
+	t.Parallel()
+	later := noon.Add(time.Minute)
+	run := []deliveryRow{
+		{Status: "queued"}, {Status: "pending", CountedIn: &noon}, {Status: "pending", CountedIn: &later},
+	}
+	counted := map[window]*counts{}
+	if n := countStarts(counted, run); n != 1 || len(counted) != 2 {
+		t.Errorf("taken over: got %d starts in %d windows, want 1 in 2", n, len(counted))
+	}
+	counted = map[window]*counts{}
+	n := countStarts(counted, append(run, deliveryRow{Status: "cancelled", CountedIn: &later}))
+	if left := counted[window{starts: later.UnixNano()}].started; n != 0 || left != 0 {
+		t.Errorf("cancelled: got %d starts, %d in the later window, want none", n, left)
+	}
+}
