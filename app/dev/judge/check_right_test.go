@@ -214,11 +214,12 @@ func TestCountStarts(t *testing.T) {
 		{Status: "queued"}, {Status: "pending", CountedIn: &noon}, {Status: "pending", CountedIn: &later},
 	}
 	counted := map[window]*counts{}
-	if n := countStarts(counted, run); n != 1 || len(counted) != 2 {
+	s := newBook().s
+	if n := s.countStarts(counted, run); n != 1 || len(counted) != 2 {
 		t.Errorf("taken over: got %d starts in %d windows, want 1 in 2", n, len(counted))
 	}
 	counted = map[window]*counts{}
-	n := countStarts(counted, append(run, deliveryRow{Status: "cancelled", CountedIn: &later}))
+	n := s.countStarts(counted, append(run, deliveryRow{Status: "cancelled", CountedIn: &later}))
 	if left := counted[window{starts: later.UnixNano()}].started; n != 0 || left != 0 {
 		t.Errorf("cancelled: got %d starts, %d in the later window, want none", n, left)
 	}
