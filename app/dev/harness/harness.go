@@ -104,14 +104,17 @@ func (p Programs) StartInfra(ctx context.Context, data string) (*Infra, error) {
 	return p.StartInfraOn(ctx, 0, data, nil)
 }
 
-// StartInfraOn is StartInfra with a first port, whose successors are used too, and with environment variables. With
-// DATABASE_URL, it uses that PostgreSQL server instead of starting one.
-func (p Programs) StartInfraOn(ctx context.Context, port int, data string, settings map[string]string) (*Infra, error) {
+// StartInfraOn is StartInfra with a first port, whose successors are used too, with environment variables and further
+// flags. With DATABASE_URL, it uses that PostgreSQL server instead of starting one.
+func (p Programs) StartInfraOn(
+	ctx context.Context, port int, data string, settings map[string]string, flags ...string,
+) (*Infra, error) {
 	ready := filepath.Join(data, "ready.json")
 	if err := os.Remove(ready); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed process
 		return nil, err
 	}
-	process, err := p.start(p.Dev, settings, "--infra", "--port", strconv.Itoa(port), "--data", data)
+	args := append([]string{"--infra", "--port", strconv.Itoa(port), "--data", data}, flags...)
+	process, err := p.start(p.Dev, settings, args...)
 	if err != nil {
 		return nil, err
 	}

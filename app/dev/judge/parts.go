@@ -70,7 +70,7 @@ func (w *world) startInfra(ctx context.Context) error {
 		}
 	}
 	settings := map[string]string{"DATABASE_URL": databaseAt(w.postgres.URL("postgres"), w.storage.Address)}
-	infra, err := w.programs.StartInfraOn(ctx, w.port, filepath.Join(w.dir, "data"), settings)
+	infra, err := w.programs.StartInfraOn(ctx, w.port, filepath.Join(w.dir, "data"), settings, "--no-demo")
 	if err == nil {
 		w.infra = infra
 	}
