@@ -97,7 +97,7 @@ func listWorkflows(ctx context.Context, temporal client.Client) (map[string]stri
 func checkWorkflows(_ *history, s *state) (found []violation) {
 	known := map[string]bool{}
 	for _, d := range s.Deliveries {
-		id := string(app.DeliveryWorkflowID(app.EventID(d.Event), app.SubscriptionID(d.Webhook)))
+		id := app.DeliveryWorkflowID(app.EventID(d.Event), app.SubscriptionID(d.Webhook))
 		known[id] = true
 		shown, open := s.Workflows[id]
 		attempted := d.Attempts > d.ScheduleBase
