@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
@@ -61,6 +62,14 @@ func (t *turn) sendAs(ctx context.Context, c *comanda.Client, request keyed) err
 	}
 }
 
+// sendOnce is send without a repetition, for requests that are about the present moment.
+func (t *turn) sendOnce(ctx context.Context, request func(ctx context.Context, c *comanda.Client) error) error {
+	t.Tries++
+	err := t.once(ctx, func(ctx context.Context) error { return request(ctx, t.site.key) })
+	t.record(err, false)
+	return err
+}
+
 // once makes one request.
 func (t *turn) once(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
@@ -81,8 +90,6 @@ func (t *turn) record(err error, lost bool) (again bool) {
 		t.Result = unknown
 		if ok {
 			t.Status, t.Code = refusal.StatusCode, string(refusal.Code)
-		} else {
-			t.Detail = err.Error()
 		}
 		return true
 	}
@@ -91,12 +98,7 @@ func (t *turn) record(err error, lost bool) (again bool) {
 	if lost {
 		t.Result = unknown
 	}
-	return temporary(refusal)
-}
-
-// temporary reports whether a refused request can succeed later.
-func temporary(refusal *comanda.Error) bool {
-	return refusal.StatusCode == http.StatusTooManyRequests || refusal.Code == comanda.ErrorCodeIdempotencyKeyInUse
+	return refusal.Code == comanda.ErrorCodeIdempotencyKeyInUse
 }
 
 // prepare makes a request before that of the operation until it has a response.
@@ -104,7 +106,7 @@ func (t *turn) prepare(ctx context.Context, request func(ctx context.Context, c 
 	for {
 		err := t.once(ctx, func(ctx context.Context) error { return request(ctx, t.site.key) })
 		refusal, ok := errors.AsType[*comanda.Error](err)
-		if err == nil || ok && refusal.StatusCode < 500 && !temporary(refusal) {
+		if err == nil || ok && refusal.StatusCode < 500 && refusal.Code != comanda.ErrorCodeIdempotencyKeyInUse {
 			return err
 		}
 		if wait(ctx, repeatPause) != nil {
@@ -150,7 +152,7 @@ func (s *sites) perform(ctx context.Context, p planned) operation {
 		t.Result = unknown
 	}
 	if err != nil {
-		t.Detail = err.Error()
+		t.Detail = strings.TrimSpace(t.Detail + " " + err.Error())
 	}
 	t.End = time.Now()
 	return t.operation

@@ -12,6 +12,7 @@ func TestResults(t *testing.T) {
 	t.Parallel()
 	lost := errors.New("connection reset")
 	refusal := &comanda.Error{StatusCode: 409, Code: comanda.ErrorCodeInvalidTransition}
+	inUse := &comanda.Error{StatusCode: 409, Code: comanda.ErrorCodeIdempotencyKeyInUse}
 	for name, test := range map[string]struct {
 		responses []error
 		result    string
@@ -21,11 +22,11 @@ func TestResults(t *testing.T) {
 		"refusal":                       {[]error{refusal}, refused, false},
 		"no response":                   {[]error{lost}, unknown, true},
 		"server error":                  {[]error{&comanda.Error{StatusCode: 503}}, unknown, true},
-		"rate limit":                    {[]error{&comanda.Error{StatusCode: 429}}, refused, true},
+		"key in use":                    {[]error{inUse}, refused, true},
 		"success after a lost response": {[]error{lost, nil}, done, false},
 		// The lost request may have been made, which refuses the second one.
 		"refusal after a lost response": {[]error{lost, refusal}, unknown, false},
-		"refusal after a rate limit":    {[]error{&comanda.Error{StatusCode: 429}, refusal}, refused, false},
+		"refusal after a key in use":    {[]error{inUse, refusal}, refused, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

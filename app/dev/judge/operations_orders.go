@@ -74,8 +74,8 @@ func (t *turn) place(ctx context.Context, in comanda.PlaceOrderRequest) error {
 	})
 }
 
-// placeChannelOrder places an order at the prices of a sales channel, with a line without a product. Of two with the same
-// external id, one succeeds.
+// placeChannelOrder places an order at the prices of a sales channel, with a line without a product. Of two with the
+// same external id, one succeeds.
 func placeChannelOrder(ctx context.Context, t *turn) error {
 	in := t.site.newOrder(t.random)
 	in.Channel, in.ExternalID, in.DiscountMinor = new("Uber Eats"), new(fmt.Sprintf("channel-%x", t.Pick)), nil

@@ -51,7 +51,7 @@ func retryDelivery(ctx context.Context, t *turn) error {
 	if err != nil {
 		return err
 	}
-	return t.send(ctx, func(ctx context.Context, c *comanda.Client, _ comanda.CallOption) error {
+	return t.sendOnce(ctx, func(ctx context.Context, c *comanda.Client) error {
 		_, err := c.RetryDelivery(ctx, chosen.ID)
 		return err
 	})

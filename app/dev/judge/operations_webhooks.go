@@ -193,7 +193,7 @@ func testWebhook(ctx context.Context, t *turn) error {
 	if err != nil {
 		return err
 	}
-	return t.send(ctx, func(ctx context.Context, c *comanda.Client, _ comanda.CallOption) error {
+	return t.sendOnce(ctx, func(ctx context.Context, c *comanda.Client) error {
 		result, err := c.TestWebhook(ctx, chosen.id)
 		if err == nil {
 			t.Detail = strings.TrimSpace(fmt.Sprint(result.StatusCode, " ", result.Error))
