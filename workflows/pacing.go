@@ -70,6 +70,8 @@ type pacing struct {
 
 	// The last claim filled a batch, so more deliveries of that kind are due.
 	moreHealthy, moreOthers bool
+
+	moreAbandoned bool // the last takeover found deliveries, or had no capacity
 }
 
 // freeStarters are the starters that can take a large batch: at least half of their capacity is free.
@@ -80,13 +82,21 @@ func startPacing(now time.Time) pacing {
 	return pacing{claimAt: now, takeOverAt: now, claimPause: busyPoll}
 }
 
-// takeOverDue reports whether to look for abandoned deliveries. It is true once per idlePoll.
-func (p *pacing) takeOverDue(now time.Time) bool {
-	due := !now.Before(p.takeOverAt)
+// takeOverDue reports whether to look for abandoned deliveries: once per idlePoll, and immediately if there may
+// be more and all starters are free.
+func (p *pacing) takeOverDue(now time.Time, free freeStarters) bool {
+	due := !now.Before(p.nextTakeOver(now, free))
 	if due {
 		p.takeOverAt = now.Add(idlePoll)
 	}
 	return due
+}
+
+func (p *pacing) nextTakeOver(now time.Time, free freeStarters) time.Time {
+	if p.moreAbandoned && free.healthy && free.others {
+		return now
+	}
+	return p.takeOverAt
 }
 
 // wake makes a claim due: after a dispatch, and when a website whose share was occupied may start bursts again.
@@ -127,8 +137,8 @@ func (p *pacing) claimed(now time.Time, limits app.ClaimLimits, healthy, others 
 // pause returns the time until the next step is due.
 func (p *pacing) pause(now time.Time, free freeStarters) time.Duration {
 	next := p.nextClaim(free)
-	if p.takeOverAt.Before(next) {
-		next = p.takeOverAt
+	if takeOver := p.nextTakeOver(now, free); takeOver.Before(next) {
+		next = takeOver
 	}
 	return next.Sub(now)
 }

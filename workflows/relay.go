@@ -153,14 +153,15 @@ type startResult struct {
 // loop claims deliveries and takes over abandoned ones when these steps are due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if !r.gate.isShut() && r.pacing.takeOverDue(r.now()) {
+		free := r.freeStarters()
+		if !r.gate.isShut() && r.pacing.takeOverDue(r.now(), free) {
 			r.takeOver(ctx)
 		}
 		if anyNotIn(r.full, r.room().full) {
 			r.full = nil
 			r.pacing.wake(r.now())
 		}
-		if !r.gate.isShut() && r.pacing.claimDue(r.now(), r.freeStarters()) {
+		if !r.gate.isShut() && r.pacing.claimDue(r.now(), free) {
 			r.claim(ctx)
 		}
 		pause := r.pacing.pause(r.now(), r.freeStarters())
@@ -203,17 +204,20 @@ func (r *relayRun) claim(ctx context.Context) {
 	r.pacing.claimed(r.now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
-// takeOver claims the deliveries of relays that died. Claims beyond the free capacity of the slow starters wait in
-// their queue.
+// takeOver claims the deliveries of relays that died. It leaves half of the free capacity to new claims. Claims beyond
+// the free capacity of the slow starters wait in their queue.
 func (r *relayRun) takeOver(ctx context.Context) {
 	now := r.now()
-	claims, err := r.store.ClaimAbandoned(ctx, now, r.freeLimits())
+	limits := r.freeLimits()
+	limits.Batch = (limits.Batch + 1) / 2
+	claims, err := r.store.ClaimAbandoned(ctx, now, limits)
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("cannot take over abandoned deliveries; retrying")
 	}
 	if len(claims) > 0 {
 		r.log.Info().Int("deliveries", len(claims)).Msg("took over deliveries of a relay that ended")
 	}
+	r.pacing.moreAbandoned = err == nil && (len(claims) > 0 || limits.Batch == 0)
 	r.enqueue(claims, now.Add(r.limits.Lease))
 }
 

@@ -411,6 +411,27 @@ func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 	})
 }
 
+// A relay takes over the claims of a busy relay as fast as it can start them, and claims new deliveries meanwhile.
+func TestRelayTakesOverManyClaims(t *testing.T) {
+	const abandoned = 1500
+	r := &relayTest{queue: new(queue), takes: 5 * ms}
+	r.abandoned = slices.Clone(r.enqueue(abandoned).queued)
+	r.queued = nil
+	r.run(t, func() {
+		time.Sleep(100 * ms)
+		r.change(func() { r.events = 1 })
+		r.Wake()
+		time.Sleep(400 * ms)
+		if started := r.starts(); len(started) < 500 || !slices.Contains(started, strconv.Itoa(abandoned+1)) {
+			t.Errorf("%d starts in half a second, want at least 500, and the new delivery", len(started))
+		}
+		time.Sleep(4 * time.Second)
+		if started := r.starts(); len(started) != abandoned+1 {
+			t.Errorf("%d starts, want %d", len(started), abandoned+1)
+		}
+	})
+}
+
 // A relay that stops starts its remaining claims.
 func TestRelayFinishesItsClaims(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(64), takes: 100 * ms}

@@ -25,6 +25,9 @@ var (
 	releaseDeadStatement string
 )
 
+// lapsedReads is the maximum number of abandoned claims that one takeover reads: more than a relay leaves.
+const lapsedReads = 4_096
+
 // claimReads is the maximum number of times that [Queue.Claim] reads candidates while it claims nothing and parts of
 // the queues are unread, or other relays claim the candidates.
 const claimReads = 4
@@ -149,8 +152,8 @@ func claimColumns(c *app.Claim) []any {
 	}
 }
 
-// ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease, or before it died. It
-// claims a burst as a whole. A claim of a limited queue whose window has passed is queued again
+// ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease, or before it died.
+// Websites take turns. It claims a burst as a whole. A claim of a limited queue whose window has passed is queued again
 // instead; in a burst, it is counted in the current window. In the last second of a window it claims nothing, because
 // the deliveries would start in the next window. It also repairs lost turns of resources.
 func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
@@ -162,7 +165,7 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 		return nil, pg.Classify(err)
 	}
 	rows, err := q.relay.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
-		limits.Batch, app.PlanWindow(now, q.planWindow), q.leasing())
+		limits.Batch, app.PlanWindow(now, q.planWindow), q.leasing(), lapsedReads)
 	if err != nil {
 		return nil, pg.Classify(err)
 	}

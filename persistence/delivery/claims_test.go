@@ -139,6 +139,37 @@ func TestAbandonedClaimsAreClaimedOnce(t *testing.T) {
 	}
 }
 
+// Websites take turns when claims are taken over, in which a burst counts once.
+func TestAbandonedClaimsTakeTurns(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	flooding, quiet := open(t, db, "one.example"), open(t, db, "two.example")
+	for _, r := range []restaurant{flooding, quiet} {
+		r.Subscribe(t, db, 0, app.EventOrderCreated)
+	}
+	claim := func(n int, store app.StoreID, lease time.Duration, limits app.ClaimLimits) {
+		t.Helper()
+		limits.Lease = lease
+		enqueue(t, db, app.EventOrderCreated, n, store)
+		if claims := claimAll(t, db.Queue, waited, limits); len(claims) != n {
+			t.Fatalf("got %d claims, want %d", len(claims), n)
+		}
+	}
+	claim(300, flooding.Stores[0], time.Minute, batches(300))
+	claim(32, quiet.Stores[0], 2*time.Minute, bursting())
+	claim(2, quiet.Stores[0], 2*time.Minute, batches(2))
+	var got []map[string]int
+	for range 2 {
+		taken, err := db.ClaimAbandoned(t.Context(), noon.Add(time.Hour), batches(37))
+		must(t, err)
+		got = append(got, perQueue(taken))
+	}
+	one, two := string(flooding.Website), string(quiet.Website)
+	if diff := cmp.Diff([]map[string]int{{one: 3, two: 34}, {one: 37}}, got); diff != "" {
+		t.Errorf("claims taken over by website (-want +got):\n%s", diff)
+	}
+}
+
 // A claim of a limited queue counts in the window of the claim. In that window, an abandoned claim is
 // claimed again; afterwards it is queued again.
 func TestAbandonedClaimsStayInTheirWindow(t *testing.T) {

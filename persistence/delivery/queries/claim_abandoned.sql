@@ -1,4 +1,4 @@
--- Claims deliveries whose workflow was not started within the lease.
+-- Claims deliveries whose workflow was not started within the lease. Websites take turns, in which a burst counts once.
 --
 -- A claim of a limited queue is counted in the window of the claim. If that window has passed, the delivery is queued
 -- again and will be counted in the window of its next claim; if it is ordered, the trigger of the table decides whether
@@ -6,22 +6,35 @@
 -- that only its running attempts are repeated. If its window has passed, it is counted in the window of $4 as well: if
 -- it did not run, it starts in that window.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
---   $4 start of the plan's window   $5 relay that claims
+--   $4 start of the plan's window   $5 relay that claims   $6 maximum number of deliveries that are read
 WITH lapsed AS MATERIALIZED (
-    SELECT id, burst_id FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
-    ORDER BY lease_until LIMIT $3
+    SELECT id, queue, burst_id, coalesce(burst_id, id) AS unit, lease_until,
+        burst_id IS NULL AND coalesce(counted_in < $4, false) AS passed
+    FROM deliveries WHERE status = 'pending' AND started_at IS NULL AND lease_until < $1
+    ORDER BY lease_until LIMIT $6
+), picked AS MATERIALIZED (
+    SELECT id, burst_id FROM (
+        SELECT min(id) AS id, burst_id, sum(count(*)) OVER (ORDER BY min(turn), unit) - count(*) AS before
+        FROM (SELECT *, dense_rank() OVER (PARTITION BY queue ORDER BY lease_until, unit) AS turn
+            FROM lapsed WHERE NOT passed) l
+        GROUP BY unit, burst_id
+    ) u WHERE before < $3
 ), single AS MATERIALIZED (
-    SELECT d.id, coalesce(d.counted_in < $4, false) AS passed FROM lapsed CROSS JOIN LATERAL (
-        SELECT id, counted_in FROM deliveries d
-        WHERE d.id = lapsed.id AND CASE d.status WHEN 'pending' THEN d.started_at IS NULL AND d.lease_until < $1 END
+    SELECT d.id, s.passed FROM (
+        SELECT id, false AS passed FROM picked WHERE burst_id IS NULL
+        UNION ALL
+        SELECT id, true FROM lapsed WHERE passed
+    ) s CROSS JOIN LATERAL (
+        SELECT id FROM deliveries d
+        WHERE d.id = s.id AND CASE d.status WHEN 'pending' THEN d.started_at IS NULL AND d.lease_until < $1 END
         FOR UPDATE SKIP LOCKED
-    ) d WHERE lapsed.burst_id IS NULL
+    ) d
 ), burst AS MATERIALIZED (
     -- Two relays must not each lock a part of the rows of one burst.
     SELECT burst_id,
         (SELECT count(*) FROM deliveries d WHERE d.burst_id = b.burst_id AND d.status = 'pending') AS pending
-    FROM (SELECT DISTINCT burst_id FROM lapsed WHERE burst_id IS NOT NULL) b
-    WHERE pg_try_advisory_xact_lock(hashtextextended('burst/' || burst_id, 0))
+    FROM picked b
+    WHERE burst_id IS NOT NULL AND pg_try_advisory_xact_lock(hashtextextended('burst/' || burst_id, 0))
 ), whole AS MATERIALIZED (
     SELECT id, NULL AS queue, false AS passed FROM single WHERE NOT passed
     UNION ALL
