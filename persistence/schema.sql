@@ -1681,6 +1681,18 @@ AS $function$
     SELECT coalesce((SELECT (kind = 'guest')::int FROM customers WHERE id = customer), 1)
 $function$;
 
+CREATE FUNCTION lock_plan(queue text, starts_at timestamp with time zone)
+ RETURNS bigint
+ LANGUAGE plpgsql
+AS $function$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(plan_lock(queue)) THEN
+        RETURN NULL;
+    END IF;
+    RETURN coalesce((SELECT w.started FROM plan_windows w
+        WHERE w.queue = lock_plan.queue AND w.starts_at = lock_plan.starts_at), 0);
+END $function$;
+
 CREATE FUNCTION mirror_membership()
  RETURNS trigger
  LANGUAGE plpgsql

@@ -291,13 +291,55 @@ func TestAbandonedBurstCountsInItsWindow(t *testing.T) {
 				step.after, n, m, step.noon, step.then)
 		}
 	}
-	change(t, db, undispatched(`INSERT INTO outbox (id, store_id, type, body, occurred_at)
-		SELECT 'evt_y' || i, $1, $2, '{}', $3 FROM generate_series(1, 500) i`),
-		claims[0].StoreID, app.EventOrderCreated, noon)
-	_, err := db.Dispatch(t.Context(), noon, 1000)
-	must(t, err)
+	enqueue(t, db, app.EventOrderCreated, 500, claims[0].StoreID)
 	if n := len(claimAll(t, db.Queue, noon.Add(2*time.Hour), all)); n != 470 {
 		t.Errorf("claims in the window of the burst: got %d, want 470", n)
+	}
+}
+
+// A burst that does not fit into the present window waits for the next one, which counts it from then on. It stays
+// abandoned while another relay is claiming from its queue.
+func TestAbandonedBurstsFitIntoTheirWindow(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	claims := burst(t, db, 30)
+	queue := claims[0].Queue
+	enqueue(t, db, app.EventOrderCreated, 30, claims[0].StoreID)
+	claimOnce(t, db.Queue, waited, bursting())
+	enqueue(t, db, app.EventOrderCreated, 1_000, claims[0].StoreID)
+	next := noon.Add(time.Hour)
+	must(t, db.MarkStarted(t.Context(), next, claimOnce(t, db.Queue, next, batches(460))))
+	locking, err := db.System().BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = locking.Rollback() }()
+	_, err = locking.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(plan_lock(?))", queue)
+	must(t, err)
+	for _, step := range []struct {
+		name               string
+		at                 time.Time
+		before             func()
+		taken, here, later int // taken over, and counted in this window and in the next one
+	}{
+		{"while the queue is locked", next, nil, 0, 460, 0},
+		{"room for one", next.Add(time.Minute), func() { must(t, locking.Rollback()) }, 30, 490, 30},
+		{"no room", next.Add(2 * time.Minute), nil, 0, 490, 30},
+		{"in the next window", next.Add(time.Hour + time.Minute), func() {
+			now := next.Add(time.Hour)
+			must(t, db.MarkStarted(t.Context(), now, claimAll(t, db.Queue, now, all)))
+		}, 30, 500, 0},
+	} {
+		if step.before != nil {
+			step.before()
+		}
+		taken, err := db.ClaimAbandoned(t.Context(), step.at, bursting())
+		must(t, err)
+		must(t, db.MarkStarted(t.Context(), step.at, taken))
+		here, later := startedIn(t, db, queue, step.at), startedIn(t, db, queue, step.at.Add(time.Hour))
+		if sizes, _ := burstSizes(taken); len(taken) != step.taken || len(sizes) > 1 || here != step.here ||
+			later != step.later {
+			t.Errorf("%s: got bursts of %v, %d starts in this window and %d in the next, want %+v", step.name, sizes,
+				here, later, step)
+		}
 	}
 }
 

@@ -53,7 +53,7 @@ var Statements = map[string]Statement{
 	"Dispatch":       {dispatchStatement, 11},
 	"Candidates":     {candidatesStatement, 17},
 	"Claim":          {claimStatement, 11},
-	"ClaimAbandoned": {claimAbandonedStatement, 6},
+	"ClaimAbandoned": {claimAbandonedStatement, 8},
 	"ReleaseDead":    {releaseDeadStatement, 2},
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},

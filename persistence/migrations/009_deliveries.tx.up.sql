@@ -262,6 +262,17 @@ CREATE FUNCTION plan_lock(queue text) RETURNS bigint LANGUAGE sql IMMUTABLE AS $
     SELECT hashtextextended('plan/' || queue, 0)
 $$;
 
+-- Locks a limited queue against claims and returns its starts in a window, or null if another transaction has the lock.
+-- The second statement reads a snapshot that is newer than the lock.
+CREATE FUNCTION lock_plan(queue text, starts_at timestamptz) RETURNS bigint LANGUAGE plpgsql AS $$
+BEGIN
+    IF NOT pg_try_advisory_xact_lock(plan_lock(queue)) THEN
+        RETURN NULL;
+    END IF;
+    RETURN coalesce((SELECT w.started FROM plan_windows w
+        WHERE w.queue = lock_plan.queue AND w.starts_at = lock_plan.starts_at), 0);
+END $$;
+
 -- Bulk replays: filter and progress. Cursor and position move in the transaction that lists or queues rows.
 CREATE TABLE replays (
     id              text PRIMARY KEY,

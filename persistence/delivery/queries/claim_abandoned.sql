@@ -2,11 +2,13 @@
 --
 -- A claim of a limited queue is counted in the window of the claim. If that window has passed, the delivery is queued
 -- again and will be counted in the window of its next claim; if it is ordered, the trigger of the table decides whether
--- it is held back. A burst is always claimed as a whole and keeps its id, so
--- that only its running attempts are repeated. If its window has passed, it is counted in the window of $4 as well: if
--- it did not run, it starts in that window.
+-- it is held back. A burst is always claimed as a whole and keeps its id, so that only its running attempts are
+-- repeated. If its window has passed, it is counted in the window of $4 as well: if it did not run, it starts in that
+-- window. If it does not fit there, it is counted in the next window, and its lease ends when that window starts. It
+-- remains abandoned while another relay is claiming from one of its queues.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
 --   $4 start of the plan's window   $5 relay that claims   $6 maximum number of deliveries that are read
+--   $7 limits of the plans by name; other plans are unlimited   $8 start of the next window
 WITH lapsed AS MATERIALIZED (
     SELECT id, queue, burst_id, coalesce(burst_id, id) AS unit, lease_until,
         burst_id IS NULL AND coalesce(counted_in < $4, false) AS passed
@@ -35,14 +37,12 @@ WITH lapsed AS MATERIALIZED (
         (SELECT count(*) FROM deliveries d WHERE d.burst_id = b.burst_id AND d.status = 'pending') AS pending
     FROM picked b
     WHERE burst_id IS NOT NULL AND pg_try_advisory_xact_lock(hashtextextended('burst/' || burst_id, 0))
-), whole AS MATERIALIZED (
-    SELECT id, NULL AS queue, false AS passed FROM single WHERE NOT passed
-    UNION ALL
+), locked AS MATERIALIZED (
     -- A locked row means that an attempt or a start of the burst is being recorded, so the burst runs. Waiting for
     -- the lock could deadlock. A lapsed lease is checked again in the locked rows: another relay may have claimed the
     -- burst after this statement began.
-    SELECT id, queue, passed FROM (
-        SELECT d.id, d.queue, d.passed, burst.pending, count(*) OVER burst AS locked,
+    SELECT burst_id, id, queue, passed FROM (
+        SELECT burst.burst_id, d.id, d.queue, d.passed, burst.pending, count(*) OVER burst AS locked,
             bool_or(d.lapsed) OVER burst AS lapsed
         FROM burst CROSS JOIN LATERAL (
             SELECT id, queue, started_at IS NULL AND lease_until < $1 AS lapsed,
@@ -50,18 +50,37 @@ WITH lapsed AS MATERIALIZED (
             WHERE burst_id = burst.burst_id AND status = 'pending' FOR UPDATE SKIP LOCKED
         ) d WINDOW burst AS (PARTITION BY burst.burst_id)
     ) d WHERE locked = pending AND lapsed
+), room AS MATERIALIZED (
+    SELECT queue, coalesce(($7::jsonb ->> coalesce((SELECT plan FROM websites WHERE id = queue), 'STARTER'))::numeric,
+        'infinity') - lock_plan(queue, $4) AS free
+    FROM (SELECT DISTINCT queue FROM locked WHERE passed) q
+), fitting AS (
+    SELECT burst_id, CASE WHEN bool_and(fits IS NOT NULL) THEN bool_and(fits) END AS fits FROM (
+        SELECT burst_id,
+            NOT passed OR sum(count(*)) OVER (PARTITION BY queue, passed ORDER BY burst_id) <= free AS fits
+        FROM locked LEFT JOIN room USING (queue) GROUP BY burst_id, queue, passed, free
+    ) b GROUP BY burst_id
+), whole AS MATERIALIZED (
+    SELECT id, NULL AS queue, false AS passed, $4::timestamptz AS starts_in FROM single WHERE NOT passed
+    UNION ALL
+    SELECT id, queue, passed, CASE WHEN fits THEN $4 ELSE $8::timestamptz END
+    FROM locked JOIN fitting USING (burst_id) WHERE fits IS NOT NULL
 ), queued AS (
     UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, counted_in = NULL
     FROM single WHERE d.id = single.id AND single.passed
 ), counted AS (
     -- A burst contains no replays. The order prevents deadlocks.
     INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)
-    SELECT queue, $4, count(*), 0 FROM whole WHERE passed GROUP BY queue ORDER BY queue
+    SELECT queue, starts_in, count(*), 0 FROM whole WHERE passed GROUP BY queue, starts_in ORDER BY queue, starts_in
     ON CONFLICT (queue, starts_at) DO UPDATE SET started = w.started + excluded.started
+), waiting AS (
+    UPDATE deliveries d SET lease_until = $8, relay = NULL,
+        counted_in = CASE WHEN whole.passed THEN $8 ELSE d.counted_in END
+    FROM whole WHERE d.id = whole.id AND starts_in = $8
 )
 UPDATE deliveries d SET lease_until = $2, relay = $5, generation = d.generation + 1,
-    counted_in = CASE WHEN whole.passed THEN $4::timestamptz ELSE d.counted_in END
-FROM whole WHERE d.id = whole.id
+    counted_in = CASE WHEN whole.passed THEN $4 ELSE d.counted_in END
+FROM whole WHERE d.id = whole.id AND starts_in = $4
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
     d.generation, d.queue, d.class = 2, coalesce(d.burst_id, ''),
     d.counted_in IS NOT NULL,
