@@ -23,12 +23,17 @@ const (
 
 // Deactivation ends the queued deliveries of an inactive subscription, the subject of the job, as dead letters. It
 // repeats its pass until one finds no queued delivery. That is also the case after a reactivation: the remaining
-// deliveries are made.
+// deliveries are made. Each start of the job sends signalWatch, and the passes then begin again, so that a deactivation
+// is not missed while the workflow ends.
 func Deactivation(ctx workflow.Context, in JobInput) error {
+	signals := workflow.GetSignalChannel(ctx, signalWatch)
 	ctx = withJobOptions(ctx, in, deactivationLimit)
 	batch := activities.DeactivationInput{StoreID: in.StoreID, SubscriptionID: app.SubscriptionID(in.Subject)}
 	total := 0
 	for pass, found := 1, 0; ; pass, found = pass+1, 0 {
+		for signals.ReceiveAsync(nil) {
+			pass = 1
+		}
 		for more := true; more; {
 			var did activities.DeactivationResult
 			if err := workflow.ExecuteActivity(ctx, activityEndBatch, batch).Get(ctx, &did); err != nil {
@@ -41,7 +46,10 @@ func Deactivation(ctx workflow.Context, in JobInput) error {
 				return workflow.NewContinueAsNewError(ctx, string(app.JobDeactivation), in)
 			}
 		}
-		if found == 0 && pass > 1 {
+		switch {
+		case signals.Len() > 0:
+			continue
+		case found == 0 && pass > 1:
 			return nil
 		}
 		if err := workflow.Sleep(ctx, deactivationPause); err != nil {

@@ -42,3 +42,23 @@ func TestDeactivation(t *testing.T) {
 		t.Errorf("%d batches in %s, want %d in %s", n, took, len(results), 2*deactivationPause+time.Second)
 	}
 }
+
+// A webhook that is deactivated again during the last pass gets as many passes as after the first deactivation.
+func TestDeactivationBeginsAgain(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetStartTime(start)
+	env.RegisterWorkflowWithOptions(Deactivation, workflow.RegisterOptions{Name: string(app.JobDeactivation)})
+	passes, ended := 0, []int{3, 0, 5, 0}
+	env.RegisterActivityWithOptions(func(activities.DeactivationInput) (activities.DeactivationResult, error) {
+		if passes++; passes == 2 {
+			env.SignalWorkflow(signalWatch, nil)
+		}
+		return activities.DeactivationResult{Ended: ended[passes-1]}, nil
+	}, activity.RegisterOptions{Name: activityEndBatch})
+	env.ExecuteWorkflow(string(app.JobDeactivation), JobInput{StoreID: "sto_1", Subject: "whk_1"})
+	if err := env.GetWorkflowError(); !env.IsWorkflowCompleted() || err != nil || passes != len(ended) {
+		t.Errorf("%d passes with error %v, want %d", passes, err, len(ended))
+	}
+}

@@ -73,8 +73,9 @@ func jobOptions(priority temporal.Priority, timeout time.Duration) workflow.Acti
 func JobWorkflowID(kind app.JobKind, subject string) string { return string(kind) + "/" + subject }
 
 // StartJob starts the workflow of a job; its type is the job's kind. The open workflow of a watchdog, of a sold-out
-// product, of an order's acceptance or of a reordering evaluates its subject again. On other open workflows, StartJob
-// has no effect. If the job is a mail, ended waits until the workflow has ended; otherwise it is nil.
+// product, of an order's acceptance, of a deactivation or of a reordering evaluates its subject again. On other open
+// workflows, StartJob has no effect. If the job is a mail, ended waits until the workflow has ended; otherwise it is
+// nil.
 func (c *Client) StartJob(ctx context.Context, job app.Job) (ended func(context.Context), err error) {
 	in := JobInput{
 		StoreID: job.StoreID, Queue: job.Queue, Subject: job.Subject, Urgent: job.Urgent, Policy: c.jobs,
@@ -90,7 +91,7 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) (ended func(context.
 			attributeIDs.ValueSet([]string{string(job.StoreID)}), attributeStore.ValueSet(string(job.StoreID))),
 	}
 	switch job.Kind {
-	case app.JobWatchdog, app.JobSoldOut, app.JobAcceptance, app.JobReordering:
+	case app.JobWatchdog, app.JobSoldOut, app.JobAcceptance, app.JobDeactivation, app.JobReordering:
 		_, err = c.temporal.SignalWithStartWorkflow(ctx, options.ID, signalWatch, nil, options, string(job.Kind), in)
 		return nil, err
 	}

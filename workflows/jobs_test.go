@@ -280,6 +280,26 @@ func TestJobsAreFoundByTheirStore(t *testing.T) {
 	}
 }
 
+// The start of a job signals an open workflow that evaluates its subject again: the change that has enqueued the job may
+// be newer than the last evaluation.
+func TestJobsSignalOpenWorkflows(t *testing.T) {
+	t.Parallel()
+	temporal := &server{}
+	starter := NewClient(temporal, Policy{}, JobPolicy{})
+	for kind, want := range map[app.JobKind]string{
+		app.JobWatchdog: signalWatch, app.JobSoldOut: signalWatch, app.JobAcceptance: signalWatch,
+		app.JobDeactivation: signalWatch, app.JobReordering: signalWatch,
+		app.JobMail: "", app.JobTeardown: "", app.JobReplay: "", app.JobErasure: "",
+	} {
+		if _, err := starter.StartJob(t.Context(), app.Job{StoreID: "sto_1", Kind: kind}); err != nil {
+			t.Fatal(err)
+		}
+		if temporal.signalled != want {
+			t.Errorf("%s: got signal %q, want %q", kind, temporal.signalled, want)
+		}
+	}
+}
+
 // The workflow tasks of a job take turns as its activities do.
 func TestJobsTakeTurns(t *testing.T) {
 	t.Parallel()

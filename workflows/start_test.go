@@ -25,7 +25,8 @@ type server struct {
 
 	options   client.StartWorkflowOptions
 	input     DeliveryInput
-	signal    any // nil = no signal
+	signal    any    // nil = no signal
+	signalled string // name of the signal of the last start; "" = none
 	described *workflowservice.DescribeWorkflowExecutionResponse
 	state     *DeliveryState // nil = the query fails
 	err       error
@@ -34,15 +35,15 @@ type server struct {
 func (s *server) ExecuteWorkflow(
 	_ context.Context, o client.StartWorkflowOptions, _ any, args ...any,
 ) (client.WorkflowRun, error) {
-	s.options = o
+	s.options, s.signalled = o, ""
 	s.input, _ = args[0].(DeliveryInput)
 	return nil, s.err
 }
 
 func (s *server) SignalWithStartWorkflow(
-	_ context.Context, _, _ string, signal any, o client.StartWorkflowOptions, _ any, args ...any,
+	_ context.Context, _, name string, signal any, o client.StartWorkflowOptions, _ any, args ...any,
 ) (client.WorkflowRun, error) {
-	s.signal, s.options = signal, o
+	s.signal, s.signalled, s.options = signal, name, o
 	s.input, _ = args[0].(DeliveryInput)
 	return nil, s.err
 }
