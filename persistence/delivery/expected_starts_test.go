@@ -167,6 +167,37 @@ func TestExpectedStartsFollowThePlan(t *testing.T) {
 	}
 }
 
+// The queued deliveries of an inactive webhook delay no others, and count as queued no longer.
+func TestInactiveWebhooksDelayNoExpectedStarts(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	off := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	on := r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 600, r.Stores[0])
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	for _, step := range []struct {
+		active       bool
+		queued, last int
+		want         map[int]int // starts of the other webhook by hour
+	}{
+		{true, 1_200, 2, map[int]int{0: 250, 1: 250, 2: 100}},
+		{false, 600, 1, map[int]int{0: 500, 1: 100}},
+	} {
+		r.setActive(t, db, off.ID, step.active)
+		usage, err := db.PlanUsage(t.Context(), noon, r.Stores[0])
+		must(t, err)
+		if want := noon.Add(time.Duration(step.last) * time.Hour); usage.Queued != step.queued ||
+			usage.LastScheduledFor == nil || !usage.LastScheduledFor.Equal(want) {
+			t.Errorf("active %t: got usage %+v, want %d queued until %s", step.active, usage, step.queued, want)
+		}
+		got := counted(r.expectedHours(t, db, db.Queue, noon, fmt.Sprintf("subscription_id = '%s'", on.ID)))
+		if diff := cmp.Diff(step.want, got); diff != "" {
+			t.Errorf("active %t: expected starts by hour (-want +got): %s", step.active, diff)
+		}
+	}
+}
+
 // If a queue is longer than the part that is read, the estimates are lower bounds. Each delivery has
 // an estimate.
 func TestExpectedStartsOfLongQueues(t *testing.T) {
