@@ -20,6 +20,7 @@ type Claim struct {
 	Healthy        bool       // no failing streak
 	BurstID        BurstID    // the burst that makes the first attempt; "" = none
 	StartBefore    *time.Time // end of the starts in the plan window that counts the claim; nil = unlimited
+	WindowEnd      *time.Time // end of that window, until which a start that has begun may take
 }
 
 // ClaimLimits bounds the deliveries that a relay claims in one call.

@@ -287,11 +287,14 @@ func (r *relayRun) drop(units [][]app.Claim) {
 	}
 }
 
-// startOne starts one workflow. It fails immediately if ctx is done or the gate is shut.
+// startOne starts one workflow. It fails immediately if ctx is done or the gate is shut, and at the end of the plan
+// window that counts the claims: the first attempts would be made in the next window.
 func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
 	err := ctx.Err()
 	if err == nil {
-		err = r.gate.start(ctx, func(ctx context.Context) error { return r.start(ctx, claims) })
+		limited, cancel := withinWindow(ctx, claims)
+		defer cancel()
+		err = r.gate.start(limited, func(ctx context.Context) error { return r.start(ctx, claims) })
 	}
 	if err != nil && !errors.Is(err, errShut) && ctx.Err() == nil {
 		first := claims[0]
@@ -301,6 +304,16 @@ func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
 	}
 	r.results <- startResult{claims, err}
 	return err
+}
+
+// withinWindow returns a context that is done at the end of the plan window that counts the claims of a unit.
+func withinWindow(ctx context.Context, claims []app.Claim) (context.Context, context.CancelFunc) {
+	for _, claim := range claims {
+		if claim.WindowEnd != nil { // all limited claims of a unit are counted in the same window
+			return context.WithDeadline(ctx, *claim.WindowEnd)
+		}
+	}
+	return ctx, func() {}
 }
 
 // marker records started claims in batches, with a delay: most deliveries have ended by then and need no mark. It

@@ -411,6 +411,21 @@ func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 	})
 }
 
+// A start that takes longer than the plan window that counts its claim fails, and the claim is released.
+func TestRelayEndsStartsWithTheirWindow(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(2), hangs: "1", fails: []app.DeliveryID{"1"}}
+	r.run(t, func() {
+		before, end := time.Now().Add(2*time.Second), time.Now().Add(3*time.Second)
+		r.change(func() { r.queued[0].StartBefore, r.queued[0].WindowEnd = &before, &end })
+		time.Sleep(time.Until(end) + markEvery)
+		r.change(func() {
+			if ids(r.started) != "2" || ids(r.failed) != "1" {
+				t.Errorf("started %s, released %s, want 2 and 1", ids(r.started), ids(r.failed))
+			}
+		})
+	})
+}
+
 // A relay takes over the claims of a busy relay as fast as it can start them, and claims new deliveries meanwhile.
 func TestRelayTakesOverManyClaims(t *testing.T) {
 	const abandoned = 1500

@@ -92,7 +92,7 @@ func (q *Queue) claim(ctx context.Context, now time.Time, lease time.Duration, p
 		return nil, err
 	}
 	defer rows.Close()
-	startBefore := app.LastPlanStart(now, q.planWindow)
+	startBefore, windowEnd := app.LastPlanStart(now, q.planWindow), q.windowAfter(window, 1)
 	claims := make([]*app.Claim, len(picked))
 	for rows.Next() {
 		var c app.Claim
@@ -103,7 +103,7 @@ func (q *Queue) claim(ctx context.Context, now time.Time, lease time.Duration, p
 		from := picked[position-1]
 		c.Quick, c.Healthy = from.Subscription.Quick, from.Subscription.Healthy
 		if from.Queue.Window.Limited() {
-			c.StartBefore = &startBefore
+			c.StartBefore, c.WindowEnd = &startBefore, &windowEnd
 		}
 		claims[position-1] = &c
 	}
@@ -166,8 +166,9 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 		return nil, pg.Classify(err)
 	}
 	window := app.PlanWindow(now, q.planWindow)
+	windowEnd := q.windowAfter(window, 1)
 	rows, err := q.relay.System().DB.QueryContext(ctx, claimAbandonedStatement, now, now.Add(limits.Lease),
-		limits.Batch, window, q.leasing(), lapsedReads, limitsByPlan, q.windowAfter(window, 1))
+		limits.Batch, window, q.leasing(), lapsedReads, limitsByPlan, windowEnd)
 	if err != nil {
 		return nil, pg.Classify(err)
 	}
@@ -180,7 +181,7 @@ func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.Cl
 			return nil, pg.Classify(err)
 		}
 		if limited {
-			c.StartBefore = &startBefore
+			c.StartBefore, c.WindowEnd = &startBefore, &windowEnd
 		}
 		claims = append(claims, c)
 	}

@@ -35,13 +35,14 @@ func TestNoClaimAtTheEndOfAWindow(t *testing.T) {
 	} {
 		got, want := map[string]int{}, map[string]int{}
 		for _, c := range claimOnce(t, db.Queue, step.now, batches(20)) {
-			got[fmt.Sprint(c.Queue, " before ", c.StartBefore)]++
+			got[fmt.Sprint(c.Queue, " before ", c.StartBefore, " in the window until ", c.WindowEnd)]++
 		}
 		if step.limited > 0 {
-			want[fmt.Sprint(limited.Website, " before ", &step.before)] = step.limited
+			end := step.before.Add(time.Second)
+			want[fmt.Sprint(limited.Website, " before ", &step.before, " in the window until ", &end)] = step.limited
 		}
 		if step.unlimited > 0 {
-			want[fmt.Sprint(unlimited.Website, " before <nil>")] = step.unlimited
+			want[fmt.Sprint(unlimited.Website, " before <nil> in the window until <nil>")] = step.unlimited
 		}
 		if diff := cmp.Diff(want, got); diff != "" {
 			t.Errorf("%s: claims by queue and end of their start (-want +got):\n%s", step.now, diff)
