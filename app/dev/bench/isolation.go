@@ -29,8 +29,8 @@ func isolationFigures() []figure {
 			figures = append(figures, figure{key: span.key + "." + f.key, title: f.title + ", " + span.title})
 		}
 	}
-	return append(figures, figure{key: keyKnownP50, title: "p50, last / undisturbed"},
-		figure{key: keyKnownP99, title: "p99, last / undisturbed"})
+	return append(figures, figure{key: keyKnownP50, title: "p50, last / undisturbed", goal: atMost(1.08)},
+		figure{key: keyKnownP99, title: "p99, last / undisturbed", goal: atMost(1.03)})
 }
 
 // isolationRate is the number of events per second of all tenants together.
