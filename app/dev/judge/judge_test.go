@@ -31,7 +31,8 @@ func TestShortRun(t *testing.T) {
 // TestParse checks the flags.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	o, err := parse([]string{"--seconds", "600", "--seed", "7", "--faults", "kill-worker", "--operations", "3-9"}, t.Output())
+	args := []string{"--seconds", "600", "--seed", "7", "--faults", "kill-worker", "--operations", "3-9"}
+	o, err := parse(args, t.Output())
 	if err != nil || o.lasts != 10*time.Minute || o.seed != 7 || len(o.faults) != 1 || o.operations != (span{3, 9}) {
 		t.Errorf("got %+v, error %v", o, err)
 	}

@@ -68,8 +68,8 @@ func selectFaults(names string) (list []fault, err error) {
 	return list, nil
 }
 
-// nemesis runs faults one after the other until the end of the run, and leaves the installation whole. The seed decides their order,
-// their targets and their durations. Between two faults, the installation has time to recover.
+// nemesis runs faults one after the other until the end of the run, and leaves the installation whole. The seed decides
+// their order, their targets and their durations. Between two faults, the installation has time to recover.
 func (w *world) nemesis(ctx context.Context, h *history, list []fault, out io.Writer) error {
 	random := rand.New(rand.NewPCG(h.Seed, 1)) //nolint:gosec // repeatable
 	until := h.Begin.Add(h.Lasts)

@@ -78,7 +78,8 @@ var queries = [...]struct{ table, query string }{
 	{"order_history", "SELECT to_jsonb(o) FROM order_history o WHERE order_id = @order ORDER BY version"},
 	{"payments", "SELECT to_jsonb(p) FROM payments p WHERE order_id = @order ORDER BY id"},
 	{"refunds", "SELECT to_jsonb(r) FROM refunds r WHERE order_id = @order ORDER BY id"},
-	{"subscriptions", "SELECT to_jsonb(s) - '{secret,previous_secret,headers}'::text[] FROM subscriptions s WHERE id = @webhook"},
+	{"subscriptions", `SELECT to_jsonb(s) - '{secret,previous_secret,headers}'::text[] FROM subscriptions s
+		WHERE id = @webhook`},
 	{"outbox", `SELECT to_jsonb(o) FROM outbox o WHERE id = @event OR @event = '' AND @order <> '' AND subject = @order
 		ORDER BY number`},
 	{"event_log", "SELECT to_jsonb(e) FROM event_log e WHERE id = @event"},

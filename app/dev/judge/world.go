@@ -50,8 +50,8 @@ var settings = map[string]string{
 	"COMANDA_WEBSITE_BURST":    "100000",
 }
 
-// world is an installation: PostgreSQL, Temporal, two APIs and two workers. Each of them connects through proxies of its
-// own, so that a fault can separate any two of them.
+// world is an installation: PostgreSQL, Temporal, two APIs and two workers. Each process connects through proxies of
+// its own, so that a fault can separate any two of them.
 type world struct {
 	dir      string
 	port     int // first port of the infrastructure; PostgreSQL and the APIs have the ports after it
