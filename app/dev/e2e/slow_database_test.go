@@ -7,6 +7,7 @@ import (
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/harness"
+	"github.com/comanda-dev/comanda/persistence/persistencetest"
 	"github.com/comanda-dev/comanda/workflows"
 )
 
@@ -63,6 +64,59 @@ func TestKillBeforeTheStartOfAJob(t *testing.T) {
 	}
 	worker(t, nil)
 	eventually(t, "another worker starts the job", func() error { return started(t, app.JobTeardown, s.ID) })
+}
+
+// TestKillBeforeTheStartOfDeliveries kills a worker that has claimed deliveries and cannot start their workflows yet: a
+// delivery to a slow webhook, and a burst of two websites. Another worker takes them over, and each arrives once.
+func TestKillBeforeTheStartOfDeliveries(t *testing.T) {
+	t.Parallel()
+	temporal := delayed(t, worldOf(t).infra.Ready.Env["TEMPORAL_ADDRESS"], time.Millisecond)
+	first := worker(t, map[string]string{"COMANDA_BURST": "always", "TEMPORAL_ADDRESS": temporal.Address})
+	restaurants, hooks := make([]*restaurant, 3), make([]*hook, 3)
+	for i := range restaurants {
+		restaurants[i], hooks[i] = newRestaurant(t), newHook(t, nil)
+		s := restaurants[i].subscribe(hooks[i])
+		if i == 0 {
+			_, err := worldOf(t).db.System().DB.ExecContext(t.Context(),
+				"UPDATE subscription_health SET slow_until = now() + interval '1 h' WHERE subscription_id = $1", s.ID)
+			must(t, err)
+		}
+		restaurants[i].awaitDispatch()
+	}
+	temporal.Hold()
+	emitTogether(t, restaurants)
+	for i, r := range restaurants {
+		eventually(t, "the delivery is claimed", func() error {
+			return r.countIs(1, "status = 'pending' AND started_at IS NULL AND (burst_id IS NOT NULL) = %t", i > 0)
+		})
+	}
+	first.Kill()
+	worker(t, map[string]string{"COMANDA_BURST": "always"})
+	for i, r := range restaurants {
+		eventually(t, "the delivery is delivered", func() error { return r.undelivered(1) })
+		if err := r.countIs(1, "generation > 1 AND attempts = 1"); err != nil || len(hooks[i].all(t)) != 1 {
+			t.Errorf("restaurant %d: got %d requests and error %v, want one request after a takeover", i,
+				len(hooks[i].all(t)), err)
+		}
+	}
+}
+
+// emitTogether inserts an event of each restaurant in one transaction.
+func emitTogether(t *testing.T, restaurants []*restaurant) {
+	t.Helper()
+	tx, err := worldOf(t).db.System().DB.BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	for _, r := range restaurants {
+		event, err := app.NewEvent(app.EventOrderCreated, r.store, time.Now(), map[string]string{})
+		must(t, err)
+		_, err = tx.ExecContext(t.Context(), persistencetest.InsertEvent, event.ID, event.StoreID, event.Type,
+			string(event.Body), event.At.Time)
+		must(t, err)
+	}
+	_, err = tx.ExecContext(t.Context(), "SELECT pg_notify('comanda_outbox', '')")
+	must(t, err)
+	must(t, tx.Commit())
 }
 
 // started returns an error unless the workflow of a job exists and the job is no longer enqueued.
