@@ -280,8 +280,8 @@ func TestJobsAreFoundByTheirStore(t *testing.T) {
 	}
 }
 
-// The start of a job signals an open workflow that evaluates its subject again: the change that has enqueued the job may
-// be newer than the last evaluation.
+// The start of a job signals an open workflow that evaluates its subject again: the change that has enqueued the job
+// may be newer than the last evaluation.
 func TestJobsSignalOpenWorkflows(t *testing.T) {
 	t.Parallel()
 	temporal := &server{}

@@ -117,11 +117,13 @@ func (w *world) logs() string { return filepath.Join(w.dir, "logs") }
 
 // proxy returns a proxy that can hold its connections.
 func (w *world) proxy(target string) (*harness.Proxy, error) {
-	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	ctx := context.Background()
+	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", "127.0.0.1:0")
 	if err != nil {
 		return nil, err
 	}
-	return harness.NewProxyOn(listener, func() (net.Conn, error) { return net.Dial("tcp", target) }, 0), nil
+	dial := func() (net.Conn, error) { return new(net.Dialer).DialContext(ctx, "tcp", target) }
+	return harness.NewProxyOn(listener, dial, 0), nil
 }
 
 // databaseAt returns a setting of the infrastructure that is a URL of PostgreSQL, with another address.
