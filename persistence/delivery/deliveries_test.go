@@ -329,6 +329,33 @@ func TestRareSlowResponses(t *testing.T) {
 	}
 }
 
+// Attempts without a response are not quick responses: a receiver that responds slowly and refuses connections meanwhile
+// stays slow.
+func TestRefusedConnectionsAreNotQuick(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 40, r.Stores[0])
+	at := noon.Add(time.Hour)
+	for i, c := range claimAll(t, db.Queue, noon, all) {
+		outgoing, err := db.Outgoing(t.Context(), c.ID, 1)
+		must(t, err)
+		made := app.MadeAttempt{
+			DeliveryID: c.ID, Outgoing: outgoing, Number: 1, Status: app.AttemptRetrying, RetryIn: time.Minute, At: at,
+			Error: "connection refused", Duration: time.Millisecond,
+		}
+		if i == 0 {
+			made.StatusCode, made.Duration = 503, time.Second
+		}
+		_, err = db.RecordAttempt(t.Context(), made)
+		must(t, err)
+	}
+	if n := count(t, db, "SELECT count(*) FROM subscription_health WHERE slow_until > $1", at); n != 1 {
+		t.Errorf("slow subscriptions after refused connections: got %d, want 1", n)
+	}
+}
+
 // A clock that is ahead makes no subscription slow for longer than the time of the policy.
 func TestSlowResponseByClockAhead(t *testing.T) {
 	t.Parallel()

@@ -77,7 +77,7 @@ WITH r AS MATERIALIZED (
 		min(attempted_at) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failing_since,
 		max(least(attempted_at + response_time_ms * interval '1 ms', now()))
 			FILTER (WHERE response_time_ms >= $17::bigint) + $18::interval AS slow_until,
-		count(*) FILTER (WHERE place > last_slow) * $23::interval AS relief
+		count(*) FILTER (WHERE place > last_slow AND status_code > 0) * $23::interval AS relief
 	FROM (SELECT f.*,
 			coalesce(max(place) FILTER (WHERE status = 'delivered') OVER (PARTITION BY subscription_id), -1)
 				AS last_success,
