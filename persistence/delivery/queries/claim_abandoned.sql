@@ -3,9 +3,9 @@
 -- A claim of a limited queue is counted in the window of the claim. If that window has passed, the delivery is queued
 -- again and will be counted in the window of its next claim; if it is ordered, the trigger of the table decides whether
 -- it is held back. A burst is always claimed as a whole and keeps its id, so that only its running attempts are
--- repeated. If its window has passed, it is counted in the window of $4 as well: if it did not run, it starts in that
--- window. If it does not fit there, it is counted in the next window, and its lease ends when that window starts. It
--- remains abandoned while another relay is claiming from one of its queues.
+-- repeated. It starts at once, because it may contain deliveries of many websites. If its window has passed, it is
+-- counted in the window of $4 as well, since it may not have run. What a queue has no room for there, or another relay
+-- is claiming from, is counted in the next window.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
 --   $4 start of the plan's window   $5 relay that claims   $6 maximum number of deliveries that are read
 --   $7 limits of the plans by name; other plans are unlimited   $8 start of the next window
@@ -16,7 +16,8 @@ WITH lapsed AS MATERIALIZED (
     ORDER BY lease_until LIMIT $6
 ), picked AS MATERIALIZED (
     SELECT id, burst_id FROM (
-        SELECT min(id) AS id, burst_id, sum(count(*)) OVER (ORDER BY min(turn), unit) - count(*) AS before
+        SELECT min(id) AS id, burst_id,
+            sum(count(*)) OVER (ORDER BY min(turn), burst_id IS NOT NULL, unit) - count(*) AS before
         FROM (SELECT *, dense_rank() OVER (PARTITION BY queue ORDER BY lease_until, unit) AS turn
             FROM lapsed WHERE NOT passed) l
         GROUP BY unit, burst_id
@@ -55,32 +56,27 @@ WITH lapsed AS MATERIALIZED (
         'infinity') - lock_plan(queue, $4) AS free
     FROM (SELECT DISTINCT queue FROM locked WHERE passed) q
 ), fitting AS (
-    SELECT burst_id, CASE WHEN bool_and(fits IS NOT NULL) THEN bool_and(fits) END AS fits FROM (
-        SELECT burst_id,
-            NOT passed OR sum(count(*)) OVER (PARTITION BY queue, passed ORDER BY burst_id) <= free AS fits
-        FROM locked LEFT JOIN room USING (queue) GROUP BY burst_id, queue, passed, free
-    ) b GROUP BY burst_id
+    SELECT burst_id, queue, passed,
+        passed AND coalesce(sum(count(*)) OVER (PARTITION BY queue, passed ORDER BY burst_id) <= free, false) AS fits
+    FROM locked LEFT JOIN room USING (queue) GROUP BY burst_id, queue, passed, free
 ), whole AS MATERIALIZED (
-    SELECT id, NULL AS queue, false AS passed, $4::timestamptz AS starts_in FROM single WHERE NOT passed
+    SELECT id, NULL AS queue, NULL::timestamptz AS counted_in FROM single WHERE NOT passed
     UNION ALL
-    SELECT id, queue, passed, CASE WHEN fits THEN $4 ELSE $8::timestamptz END
-    FROM locked JOIN fitting USING (burst_id) WHERE fits IS NOT NULL
+    SELECT id, queue, CASE WHEN fits THEN $4 WHEN passed THEN $8::timestamptz END
+    FROM locked JOIN fitting USING (burst_id, queue, passed)
 ), queued AS (
     UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, counted_in = NULL
     FROM single WHERE d.id = single.id AND single.passed
 ), counted AS (
     -- A burst contains no replays. The order prevents deadlocks.
     INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)
-    SELECT queue, starts_in, count(*), 0 FROM whole WHERE passed GROUP BY queue, starts_in ORDER BY queue, starts_in
+    SELECT queue, counted_in, count(*), 0 FROM whole WHERE counted_in IS NOT NULL
+    GROUP BY queue, counted_in ORDER BY queue, counted_in
     ON CONFLICT (queue, starts_at) DO UPDATE SET started = w.started + excluded.started
-), waiting AS (
-    UPDATE deliveries d SET lease_until = $8, relay = NULL,
-        counted_in = CASE WHEN whole.passed THEN $8 ELSE d.counted_in END
-    FROM whole WHERE d.id = whole.id AND starts_in = $8
 )
 UPDATE deliveries d SET lease_until = $2, relay = $5, generation = d.generation + 1,
-    counted_in = CASE WHEN whole.passed THEN $4 ELSE d.counted_in END
-FROM whole WHERE d.id = whole.id AND starts_in = $4
+    counted_in = coalesce(whole.counted_in, d.counted_in)
+FROM whole WHERE d.id = whole.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
     d.generation, d.queue, d.class = 2, coalesce(d.burst_id, ''),
     d.counted_in IS NOT NULL,
