@@ -64,6 +64,7 @@ func (o *overload) limit(now time.Time, limits app.ClaimLimits) app.ClaimLimits 
 type pacing struct {
 	claimAt, takeOverAt time.Time
 	claimedAt           time.Time
+	woken               bool // since the last claim
 
 	overload   overload
 	claimPause time.Duration // pause before the next claim while limits of subscriptions hold deliveries back
@@ -100,28 +101,32 @@ func (p *pacing) nextTakeOver(now time.Time, free freeStarters) time.Time {
 }
 
 // wake makes a claim due: after a dispatch, and when a website whose share was occupied may start bursts again.
-func (p *pacing) wake(now time.Time) { p.claimAt = now }
+func (p *pacing) wake(now time.Time) { p.claimAt, p.woken = now, true }
 
 // claimDue reports whether to claim deliveries: immediately if the last batch was filled and its starters are free, at
-// the time of the next search, but not within busyPoll if those of healthy deliveries have little room. Another website
-// may have a share of that room, so the search does not wait until there is more.
+// the time of the next search if those of healthy deliveries are free, and at least once per idlePoll. After a wake, it
+// does not wait for more room, because another website may have a share of it, but rests for busyPoll after a claim.
 func (p *pacing) claimDue(now time.Time, free freeStarters) bool {
 	return !now.Before(p.nextClaim(free))
 }
 
 func (p *pacing) nextClaim(free freeStarters) time.Time {
+	rest := idlePoll
+	if p.woken {
+		rest = busyPoll
+	}
 	switch {
 	case p.moreHealthy && free.healthy, p.moreOthers && free.others:
 		return p.claimedAt
-	case !free.healthy && p.claimAt.Before(p.claimedAt.Add(busyPoll)):
-		return p.claimedAt.Add(busyPoll)
+	case !free.healthy && p.claimAt.Before(p.claimedAt.Add(rest)):
+		return p.claimedAt.Add(rest)
 	}
 	return p.claimAt
 }
 
 // claimed updates the pacing after a claim with the given limits.
 func (p *pacing) claimed(now time.Time, limits app.ClaimLimits, healthy, others int, more bool, err error) {
-	p.claimedAt, p.claimAt = now, now.Add(idlePoll)
+	p.claimedAt, p.claimAt, p.woken = now, now.Add(idlePoll), false
 	if err != nil || !more {
 		p.moreHealthy, p.moreOthers, p.claimPause = false, false, busyPoll
 		return
