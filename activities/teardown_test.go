@@ -62,13 +62,13 @@ func (l *ledger) cancel(_ context.Context, one app.OpenDelivery, _ app.Subscript
 	return true, nil
 }
 
-// A batch cancels deliveries through their workflows, and ends deliveries without an open workflow directly. A failed
-// batch can be repeated.
+// A batch cancels deliveries through their workflows, and ends queued ones and those without an open workflow directly.
+// A failed batch can be repeated.
 func TestCancelBatch(t *testing.T) {
 	t.Parallel()
 	l := &ledger{queued: 2500, workflows: map[app.DeliveryID]int{}, away: 1}
 	for i := range 150 {
-		one := app.OpenDelivery{ID: app.DeliveryID(fmt.Sprintf("dlv_%03d", i))}
+		one := app.OpenDelivery{ID: app.DeliveryID(fmt.Sprintf("dlv_%03d", i)), Queued: i%3 == 2}
 		l.open = append(l.open, one)
 		if i%3 > 0 {
 			l.workflows[one.ID] = 0
@@ -102,8 +102,8 @@ func TestCancelBatch(t *testing.T) {
 
 		}
 	}
-	if len(l.ended) != 50 || l.queued != 0 || pauses != 150 || heartbeats != 151 {
-		t.Errorf("%d ended without a workflow, %d still queued, %d pauses, %d heartbeats",
+	if len(l.ended) != 100 || l.queued != 0 || pauses != 150 || heartbeats != 151 {
+		t.Errorf("%d ended directly, %d still queued, %d pauses, %d heartbeats",
 			len(l.ended), l.queued, pauses, heartbeats)
 	}
 }

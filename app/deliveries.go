@@ -72,4 +72,5 @@ const (
 type OpenDelivery struct {
 	ID      DeliveryID
 	EventID EventID
+	Queued  bool // its workflow, if it is open, is that of an earlier run, or waits for its turn
 }

@@ -130,6 +130,13 @@ func TestDeleteSubscription(t *testing.T) {
 	if len(all) != 4 {
 		t.Fatalf("OpenDeliveries: got %+v, want 4", all)
 	}
+	for _, one := range all {
+		d, err := db.Delivery(t.Context(), r.Stores[0], one.ID)
+		must(t, err)
+		if one.Queued != (d.Status == app.DeliveryQueued) {
+			t.Errorf("%s is %s: got queued %v", one.ID, d.Status, one.Queued)
+		}
+	}
 	some, err := db.OpenDeliveries(t.Context(), r.Stores[0], s.ID, all[0].ID, 2)
 	must(t, err)
 	if diff := cmp.Diff(all[1:3], some); diff != "" {
