@@ -329,8 +329,8 @@ func TestRareSlowResponses(t *testing.T) {
 	}
 }
 
-// Attempts without a response are not quick responses: a receiver that responds slowly and refuses connections meanwhile
-// stays slow.
+// Attempts without a response are not quick responses: a receiver that responds slowly, and refuses connections
+// meanwhile, stays slow.
 func TestRefusedConnectionsAreNotQuick(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
