@@ -367,7 +367,8 @@ type Billing struct {
 	Plan Plan `json:"plan"`
 	// All plans, in ascending order of their limits.
 	Plans []PlanLimit `json:"plans"`
-	// The number of deliveries that have not started; 0 if unlimited.
+	// The number of deliveries that wait for their start; 0 if unlimited. Those that are held back, or whose webhook is
+	// inactive or becomes ordered, are left out.
 	Queued int `json:"queued"`
 	// The number of replays that have started.
 	ReplaysTaken int `json:"replaysTaken"`
@@ -3086,7 +3087,8 @@ type PlanUsage struct {
 	Limit *int `json:"limit"`
 	// The plan. STARTER for a sandbox.
 	Plan Plan `json:"plan"`
-	// The number of deliveries that have not started; 0 if unlimited.
+	// The number of deliveries that wait for their start; 0 if unlimited. Those that are held back, or whose webhook is
+	// inactive or becomes ordered, are left out.
 	Queued int `json:"queued"`
 	// The number of replays that have started.
 	ReplaysTaken int `json:"replaysTaken"`

@@ -4905,7 +4905,7 @@ export interface components {
             plan: components["schemas"]["Plan"];
             /** @description All plans, in ascending order of their limits. */
             plans: components["schemas"]["PlanLimit"][];
-            /** @description The number of deliveries that have not started; 0 if unlimited. */
+            /** @description The number of deliveries that wait for their start; 0 if unlimited. Those that are held back, or whose webhook is inactive or becomes ordered, are left out. */
             queued: number;
             /** @description The number of replays that have started. */
             replaysTaken: number;
@@ -9738,7 +9738,7 @@ export interface components {
             limit: null | number;
             /** @description The plan. STARTER for a sandbox. */
             plan: components["schemas"]["Plan"];
-            /** @description The number of deliveries that have not started; 0 if unlimited. */
+            /** @description The number of deliveries that wait for their start; 0 if unlimited. Those that are held back, or whose webhook is inactive or becomes ordered, are left out. */
             queued: number;
             /** @description The number of replays that have started. */
             replaysTaken: number;
