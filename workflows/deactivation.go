@@ -42,7 +42,7 @@ func Deactivation(ctx workflow.Context, in JobInput) error {
 			found, more = found+did.Ended, did.More
 			total += did.Ended
 			workflow.SetCurrentDetails(ctx, fmt.Sprintf("%d deliveries ended", total))
-			if more && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
+			if (more || signals.Len() > 0) && workflow.GetInfo(ctx).GetContinueAsNewSuggested() {
 				return workflow.NewContinueAsNewError(ctx, string(app.JobDeactivation), in)
 			}
 		}

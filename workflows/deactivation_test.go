@@ -62,3 +62,23 @@ func TestDeactivationBeginsAgain(t *testing.T) {
 		t.Errorf("%d passes with error %v, want %d", passes, err, len(ended))
 	}
 }
+
+// Signals without end do not make the history longer without end: the next run begins with the first pass anyway.
+func TestDeactivationContinuesAsNew(t *testing.T) {
+	t.Parallel()
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.RegisterWorkflowWithOptions(Deactivation, workflow.RegisterOptions{Name: string(app.JobDeactivation)})
+	passes := 0
+	env.RegisterActivityWithOptions(func(activities.DeactivationInput) (activities.DeactivationResult, error) {
+		if passes++; passes <= 100 {
+			env.SignalWorkflow(signalWatch, nil)
+		}
+		return activities.DeactivationResult{}, nil
+	}, activity.RegisterOptions{Name: activityEndBatch})
+	env.SetContinueAsNewSuggested(true)
+	env.ExecuteWorkflow(string(app.JobDeactivation), JobInput{StoreID: "sto_1", Subject: "whk_1"})
+	if _, ok := errors.AsType[*workflow.ContinueAsNewError](env.GetWorkflowError()); !ok || passes != 1 {
+		t.Errorf("%d passes with error %v, want a new run after one", passes, env.GetWorkflowError())
+	}
+}
