@@ -153,15 +153,14 @@ type startResult struct {
 // loop claims deliveries and takes over abandoned ones when these steps are due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		free := r.freeStarters()
-		if !r.gate.isShut() && r.pacing.takeOverDue(r.now(), free) {
+		if !r.gate.isShut() && r.pacing.takeOverDue(r.now(), r.freeStarters()) {
 			r.takeOver(ctx)
 		}
 		if anyNotIn(r.full, r.room().full) {
 			r.full = nil
 			r.pacing.wake(r.now())
 		}
-		if !r.gate.isShut() && r.pacing.claimDue(r.now(), free) {
+		if !r.gate.isShut() && r.pacing.claimDue(r.now(), r.freeStarters()) {
 			r.claim(ctx)
 		}
 		pause := r.pacing.pause(r.now(), r.freeStarters())
