@@ -184,27 +184,6 @@ func TestCheckersAreSilent(t *testing.T) {
 	}
 }
 
-// TestIsolation checks the limit of what other websites may cost a website.
-func TestIsolation(t *testing.T) {
-	t.Parallel()
-	b := rightBook()
-	if got := delays(b.h, b.s)["a"]; len(got) != 0 {
-		t.Errorf("delays of deliveries that the plan limits: got %v, want none", got)
-	}
-	list := func(last time.Duration) map[string][]time.Duration {
-		return map[string][]time.Duration{"quiet": {time.Millisecond, last}}
-	}
-	const alone = 50 * time.Millisecond
-	if found := checkIsolation("quiet", list(alone), list(400*time.Millisecond)); len(found) != 0 {
-		t.Errorf("3 times and 250 ms: got %v, want none", found)
-	}
-	for _, beside := range []map[string][]time.Duration{list(401 * time.Millisecond), {}} {
-		if len(checkIsolation("quiet", list(alone), beside)) != 1 {
-			t.Errorf("%v: got none, want a violation", beside)
-		}
-	}
-}
-
 // TestCountStarts checks that a burst that a relay takes over in a later window is one start, although both windows
 // count it, and none if it ends without an attempt.
 func TestCountStarts(t *testing.T) {

@@ -3,8 +3,6 @@ package main
 import (
 	"bytes"
 	"fmt"
-	"slices"
-	"time"
 )
 
 // checkTenants checks docs/behaviour.md#tenancy: an event, its deliveries, their attempts and their requests belong to
@@ -46,46 +44,4 @@ func checkTenants(h *history, s *state) (found []violation) {
 		}
 	}
 	return found
-}
-
-// delays returns the times from the commit of an event to its first request, of each site, ascending. Those during a
-// fault, and of deliveries that a plan limits, are left out.
-func delays(h *history, s *state) map[string][]time.Duration {
-	requests := h.requestsByTarget()
-	all := map[string][]time.Duration{}
-	for _, d := range s.Deliveries {
-		list, e := requests[d.target()], s.Events[d.Event]
-		steps := s.Steps[d.ID]
-		if len(list) == 0 || e == nil || steps[0].isReplay() || d.CountedIn != nil {
-			continue
-		}
-		first := list[0]
-		if h.disturbed(e.At.Add(-aftermath), first.At) == 0 {
-			all[first.Site] = append(all[first.Site], first.At.Sub(e.At))
-		}
-	}
-	for _, list := range all {
-		slices.Sort(list)
-	}
-	return all
-}
-
-// Limits of what other websites may cost a website.
-const (
-	isolationFactor = 3
-	isolationRest   = 250 * time.Millisecond
-)
-
-// checkIsolation compares the p99 of the delays of a site with that of a run with the same seed and this site alone:
-// other websites may cost it a bounded time.
-func checkIsolation(site string, alone, beside map[string][]time.Duration) (found []violation) {
-	if len(alone[site]) == 0 || len(beside[site]) == 0 {
-		return []violation{{Text: site + " has no delays to compare"}}
-	}
-	p99 := func(list []time.Duration) time.Duration { return list[len(list)*99/100] }
-	was, is := p99(alone[site]), p99(beside[site])
-	if limit := isolationFactor*was + isolationRest; is > limit {
-		return []violation{{Text: fmt.Sprintf("the p99 of %s is %s, and %s alone: more than %s", site, is, was, limit)}}
-	}
-	return nil
 }

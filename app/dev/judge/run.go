@@ -80,6 +80,7 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 			found = append(found, v)
 		}
 	}
+	fmt.Fprintf(out, "%d requests beyond the recorded attempts, during faults\n", duplicates(h, state))
 	return report(ctx, w, h, found, out)
 }
 
