@@ -49,10 +49,8 @@ func runAcceptance(
 	t *testing.T, order unaccepted, prepare func(*testsuite.TestWorkflowEnvironment, *unaccepted),
 ) (tick app.AcceptanceTick, calls []time.Duration, err error) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.SetStartTime(start)
-	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(Acceptance, workflow.RegisterOptions{Name: string(app.JobAcceptance)})
 	env.RegisterActivityWithOptions(func(
 		ctx context.Context, in activities.TickAcceptanceInput,

@@ -19,10 +19,8 @@ import (
 func replayRun(
 	t *testing.T, step func(n int) app.ReplayStep,
 ) (env *testsuite.TestWorkflowEnvironment, at *[]time.Duration, cancelled *int) {
-	var suite testsuite.WorkflowTestSuite
-	env, at, cancelled = suite.NewTestWorkflowEnvironment(), new([]time.Duration), new(int)
+	env, at, cancelled = environment(), new([]time.Duration), new(int)
 	env.SetStartTime(start)
-	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(Replay, workflow.RegisterOptions{Name: string(app.JobReplay)})
 	want := activities.ReplayInput{StoreID: "sto_1", ReplayID: "rpl_1"}
 	env.RegisterActivityWithOptions(func(_ context.Context, in activities.ReplayInput) (app.ReplayStep, error) {

@@ -38,9 +38,7 @@ func burstEnv(
 	t *testing.T, deliver func(context.Context, activities.BurstInput) (activities.BurstResult, error),
 ) *testsuite.TestWorkflowEnvironment {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
+	env := environment()
 	env.RegisterWorkflowWithOptions(Burst, workflow.RegisterOptions{Name: workflowBurst})
 	env.RegisterActivityWithOptions(deliver, activity.RegisterOptions{Name: activityDeliverBurst})
 	return env

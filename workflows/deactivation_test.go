@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
@@ -17,8 +16,7 @@ import (
 // pass without queued deliveries.
 func TestDeactivation(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.SetStartTime(start)
 	env.RegisterWorkflowWithOptions(Deactivation, workflow.RegisterOptions{Name: string(app.JobDeactivation)})
 	results := []activities.DeactivationResult{{Ended: 1000, More: true}, {Ended: 7}, {Ended: 1}, {}}
@@ -46,8 +44,7 @@ func TestDeactivation(t *testing.T) {
 // A webhook that is deactivated again during the last pass gets as many passes as after the first deactivation.
 func TestDeactivationBeginsAgain(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.SetStartTime(start)
 	env.RegisterWorkflowWithOptions(Deactivation, workflow.RegisterOptions{Name: string(app.JobDeactivation)})
 	passes, ended := 0, []int{3, 0, 5, 0}
@@ -66,8 +63,7 @@ func TestDeactivationBeginsAgain(t *testing.T) {
 // Signals without end do not make the history longer without end: the next run begins with the first pass anyway.
 func TestDeactivationContinuesAsNew(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.RegisterWorkflowWithOptions(Deactivation, workflow.RegisterOptions{Name: string(app.JobDeactivation)})
 	passes := 0
 	env.RegisterActivityWithOptions(func(activities.DeactivationInput) (activities.DeactivationResult, error) {

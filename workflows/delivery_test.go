@@ -44,8 +44,7 @@ var (
 )
 
 func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
-	var suite testsuite.WorkflowTestSuite
-	s := &script{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment(), outcomes: outcomes}
+	s := &script{TestWorkflowEnvironment: environment(), outcomes: outcomes}
 	s.failures, s.during = map[int]int{}, map[int]func(){}
 	s.input = DeliveryInput{
 		DeliveryID: "dlv_1", StoreID: "sto_1", EventID: "evt_1", EventType: app.EventOrderCreated,
@@ -55,7 +54,6 @@ func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
 		},
 	}
 	s.SetStartTime(start)
-	s.SetTestTimeout(time.Minute)
 	s.RegisterWorkflowWithOptions(Delivery, workflow.RegisterOptions{Name: workflowDelivery})
 	s.RegisterActivityWithOptions(s.deliver, activity.RegisterOptions{Name: activityDeliver})
 	s.RegisterActivityWithOptions(s.cancel, activity.RegisterOptions{Name: activityCancel})

@@ -7,7 +7,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
@@ -27,8 +26,7 @@ func TestErasure(t *testing.T) {
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			var suite testsuite.WorkflowTestSuite
-			env := suite.NewTestWorkflowEnvironment()
+			env := environment()
 			env.RegisterWorkflowWithOptions(Erasure, workflow.RegisterOptions{Name: string(app.JobErasure)})
 			start, passes := env.Now(), []time.Duration{}
 			env.RegisterActivityWithOptions(
@@ -56,9 +54,7 @@ func TestErasure(t *testing.T) {
 // after which queued deliveries are cancelled.
 func TestErasureOfAnEventThatWaits(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
+	env := environment()
 	env.RegisterWorkflowWithOptions(Erasure, workflow.RegisterOptions{Name: string(app.JobErasure)})
 	var passes []time.Duration
 	start := env.Now()

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"github.com/rs/zerolog"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/app"
@@ -243,8 +242,7 @@ func TestJobActivitiesTakeTurns(t *testing.T) {
 		if urgent {
 			want += "/urgent"
 		}
-		var suite testsuite.WorkflowTestSuite
-		env := suite.NewTestWorkflowEnvironment()
+		env := environment()
 		env.ExecuteWorkflow(func(ctx workflow.Context) error {
 			for queue, options := range map[string]workflow.ActivityOptions{
 				JobTaskQueue:      workflow.GetActivityOptions(withJobOptions(ctx, in, time.Minute)),

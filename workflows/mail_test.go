@@ -26,8 +26,7 @@ type mailScript struct {
 
 func runMail(t *testing.T, try func(n int) (activities.MailResult, error), cancelAfter time.Duration) *mailScript {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	s := &mailScript{TestWorkflowEnvironment: suite.NewTestWorkflowEnvironment()}
+	s := &mailScript{TestWorkflowEnvironment: environment()}
 	s.SetStartTime(start)
 	s.RegisterActivityWithOptions(func(ctx context.Context, in activities.MailInput) (activities.MailResult, error) {
 		s.timeout = activity.GetInfo(ctx).ScheduleToCloseTimeout
@@ -164,8 +163,7 @@ func TestMailIsSentOnceIfItsRecordFails(t *testing.T) {
 	}
 	store := &unrecorded{failures: 3}
 	mails := activities.NewMails(store, smtp, "https://comanda.example", time.Now, prometheus.NewRegistry())
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.RegisterActivityWithOptions(sendMail(mails), activity.RegisterOptions{Name: activitySendMail})
 	env.ExecuteWorkflow(Mail, JobInput{StoreID: "sto_1", Subject: "mail_1"})
 	if err := env.GetWorkflowError(); err != nil {

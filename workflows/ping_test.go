@@ -13,7 +13,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/temporal"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/app"
@@ -23,9 +22,7 @@ var ping = app.WebhookTest{StoreID: "sto_1", SubscriptionID: "whk_1", EventID: "
 
 // runTest runs the workflow of a test with a timeout of 15 s.
 func runTest(send sender) (app.WebhookTestResult, error) {
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
-	env.SetTestTimeout(time.Minute)
+	env := environment()
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{WorkflowExecutionTimeout: 15 * time.Second})
 	env.RegisterWorkflowWithOptions(Test, workflow.RegisterOptions{Name: workflowTest})
 	env.RegisterActivityWithOptions(sendTest(send), activity.RegisterOptions{Name: activityTest})

@@ -3,7 +3,6 @@ package workflows
 import (
 	"context"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/stretchr/testify/mock"
@@ -20,9 +19,7 @@ func reorderingRun(t *testing.T, results ...app.Reordering) (
 	env *testsuite.TestWorkflowEnvironment, got *[]app.Reordering,
 ) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env, got = suite.NewTestWorkflowEnvironment(), new([]app.Reordering)
-	env.SetTestTimeout(time.Minute)
+	env, got = environment(), new([]app.Reordering)
 	env.RegisterWorkflowWithOptions(Reordering, workflow.RegisterOptions{Name: string(app.JobReordering)})
 	env.RegisterActivityWithOptions(func(_ context.Context, in activities.ReorderingInput) (app.Reordering, error) {
 		if in.StoreID != "sto_1" || in.SubscriptionID != "whk_1" {

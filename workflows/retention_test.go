@@ -8,7 +8,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
@@ -19,10 +18,8 @@ import (
 // new.
 func TestRetention(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.SetStartTime(start)
-	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(Retention, workflow.RegisterOptions{Name: workflowRetention})
 	var at []time.Duration
 	env.RegisterActivityWithOptions(func(context.Context) (activities.EraseResult, error) {

@@ -7,15 +7,13 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 )
 
 // The long steps of one website occupy only its share of the slots, and all of them are executed.
 func TestLongStepsOfAWebsiteAreLimited(t *testing.T) {
 	t.Parallel()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	var running, most, done atomic.Int32
 	full := make(chan struct{})
 	env.RegisterActivityWithOptions(limitShare(newShares(), func(context.Context, string) (int, error) {

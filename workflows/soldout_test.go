@@ -21,10 +21,8 @@ func runSoldOut(
 	t *testing.T, until time.Duration, prepare func(env *testsuite.TestWorkflowEnvironment, until *time.Duration),
 ) (calls []time.Duration, err error) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.SetStartTime(start)
-	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(SoldOut, workflow.RegisterOptions{Name: string(app.JobSoldOut)})
 	env.RegisterActivityWithOptions(func(
 		ctx context.Context, in activities.SoldOutInput,

@@ -9,7 +9,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/activity"
-	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/comanda-dev/comanda/activities"
@@ -20,10 +19,8 @@ func runTeardown(
 	t *testing.T, batch func(activities.TeardownInput) (activities.TeardownResult, error),
 ) (took time.Duration, calls []string) {
 	t.Helper()
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.SetStartTime(start)
-	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(Teardown, workflow.RegisterOptions{Name: string(app.JobTeardown)})
 	env.RegisterActivityWithOptions(func(
 		ctx context.Context, in activities.TeardownInput,

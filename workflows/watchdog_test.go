@@ -25,10 +25,8 @@ var watchdogInput = JobInput{
 func watchdogRun(
 	t *testing.T, from time.Time, tick func(now time.Time) (app.Watched, error),
 ) *testsuite.TestWorkflowEnvironment {
-	var suite testsuite.WorkflowTestSuite
-	env := suite.NewTestWorkflowEnvironment()
+	env := environment()
 	env.SetStartTime(from)
-	env.SetTestTimeout(time.Minute)
 	env.RegisterWorkflowWithOptions(Watchdog, workflow.RegisterOptions{Name: string(app.JobWatchdog)})
 	env.RegisterActivityWithOptions(func(_ context.Context, in activities.TickWatchdogInput) (app.Watched, error) {
 		if in.StoreID != "sto_1" || in.SubscriptionID != "whk_1" || in.Policy != watchdogInput.Policy.Watchdog {

@@ -1,0 +1,18 @@
+package workflows
+
+import (
+	"time"
+
+	"go.temporal.io/sdk/testsuite"
+	"go.temporal.io/sdk/worker"
+)
+
+// environment returns the environment of a workflow's test. By default, a test fails if a workflow waits for 3 s of real
+// time, or computes for 1 s. A busy machine can take that long.
+func environment() *testsuite.TestWorkflowEnvironment {
+	var suite testsuite.WorkflowTestSuite
+	env := suite.NewTestWorkflowEnvironment()
+	env.SetTestTimeout(time.Minute)
+	env.SetWorkerOptions(worker.Options{DeadlockDetectionTimeout: time.Minute})
+	return env
+}
