@@ -67,6 +67,6 @@ type PlanUsage struct {
 	Limit            *int  `json:"limit"`            // deliveries that may start per window; null = unlimited
 	Taken            int   `json:"taken"`            // deliveries started, including replays; 0 if unlimited
 	ReplaysTaken     int   `json:"replaysTaken"`     // replays started
-	Queued           int   `json:"queued"`           // deliveries that may start when their window has room; 0 if unlimited
+	Queued           int   `json:"queued"`           // deliveries that wait for their start; 0 if unlimited
 	LastScheduledFor *Time `json:"lastScheduledFor"` // estimated start of the last one; null = all start in this window
 }
