@@ -185,11 +185,6 @@ func (w *world) HTTPClient() *http.Client { return w.client }
 // Certificate returns the certificate of receivers, whose authority the workers trust.
 func (w *world) Certificate() tls.Certificate { return w.certificate }
 
-// OwnerURL returns the URL of Comanda's database for its owner, without a proxy.
-func (w *world) OwnerURL() string {
-	return databaseAt(w.infra.Ready.OwnerDatabaseURL, w.address(postgresPort))
-}
-
 // SuperuserURL returns the URL of Comanda's database for the superuser, without a proxy.
 func (w *world) SuperuserURL() string { return w.postgres.URL("comanda") }
 
