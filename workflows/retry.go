@@ -59,14 +59,15 @@ func (d *delivery) retry(ctx workflow.Context, in RetryInput) (RetryResult, erro
 	return RetryResult{Attempt: in.Attempt, Made: made()}, err
 }
 
-// awaitNext waits until the next attempt is due, or until a retry requests it.
+// awaitNext waits until the next attempt is due, or until a retry requests it or the one after it. The latter ends the
+// wait of a delivery that has left its burst: its first attempt is recorded, and this run only reads the record.
 func (d *delivery) awaitNext(ctx workflow.Context, delay time.Duration) error {
 	timing, stop := workflow.WithCancel(ctx)
 	defer stop()
 	due := workflow.NewTimerWithOptions(timing, delay, workflow.TimerOptions{Summary: d.nextName()})
 	d.waiting = d.place > 0
 	defer func() { d.waiting = false }()
-	err := workflow.Await(ctx, func() bool { return due.IsReady() || d.requested == d.state.Attempts+1 })
+	err := workflow.Await(ctx, func() bool { return due.IsReady() || d.requested > d.state.Attempts })
 	if err == nil && due.IsReady() {
 		return due.Get(ctx, nil)
 	}
@@ -85,12 +86,34 @@ func (d *delivery) settle(ctx workflow.Context) {
 // retryTimeout is the maximum wait for the result of a retry.
 const retryTimeout = 15 * time.Second
 
+// A burst starts the workflow of a delivery after the record of its first attempt. A retry between them looks for the
+// workflow again every handOverPause, for at most handOver.
+const (
+	handOver      = 5 * time.Second
+	handOverPause = 100 * time.Millisecond
+)
+
 // RetryDelivery makes an attempt of a retrying delivery now and waits for its end until the deadline of ctx, or 15 s
 // without a deadline. Concurrent calls for one attempt share it. RetryDelivery returns UNAVAILABLE if there is no
 // result in time; the attempt may still be made.
 func (c *Client) RetryDelivery(ctx context.Context, retry app.DeliveryRetry) (app.RetryOutcome, error) {
 	ctx, cancel := beforeDeadline(ctx, retryTimeout)
 	defer cancel()
+	for began := time.Now(); ; {
+		outcome, err := c.retryOnce(ctx, retry)
+		if outcome != app.RetryLost || time.Since(began) > handOver {
+			return outcome, err
+		}
+		select {
+		case <-time.After(handOverPause):
+		case <-ctx.Done():
+			return outcome, err
+		}
+	}
+}
+
+// retryOnce is RetryDelivery without waiting for a workflow that does not exist.
+func (c *Client) retryOnce(ctx context.Context, retry app.DeliveryRetry) (app.RetryOutcome, error) {
 	handle, err := c.temporal.UpdateWorkflow(ctx, client.UpdateWorkflowOptions{
 		WorkflowID:   app.DeliveryWorkflowID(retry.EventID, retry.SubscriptionID),
 		UpdateName:   UpdateRetry,

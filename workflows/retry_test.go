@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 
@@ -157,6 +158,21 @@ func TestRetryOfAContinuedDelivery(t *testing.T) {
 	}
 }
 
+// A delivery that has left its burst waits to find the record of its first attempt. A retry, which follows the record,
+// ends this wait, too.
+func TestRetryOfADeliveryThatHasLeftItsBurst(t *testing.T) {
+	s := newScript(t, refused, delivered)
+	next := start.Add(time.Minute)
+	s.input.NextAttempt = &next
+	result := s.update(10*time.Second, 2)
+	s.run(true)
+	s.check(t, app.DeliveryDelivered, 2, "retrying", "delivered")
+	wantRetry(t, result, "attempt 2: true")
+	if got := fmt.Sprint(s.at); got != "[10s 10s]" {
+		t.Errorf("times of the attempts: got %s, want [10s 10s]", got)
+	}
+}
+
 // Before the first attempt of a schedule, there is nothing to retry.
 func TestNoRetryBeforeTheFirstAttempt(t *testing.T) {
 	s := newScript(t, delivered)
@@ -166,6 +182,40 @@ func TestNoRetryBeforeTheFirstAttempt(t *testing.T) {
 	s.run(true)
 	s.check(t, app.DeliveryDelivered, 1)
 	wantRetry(t, result, "rejected")
+}
+
+// A retry waits for the workflow of a delivery whose burst has recorded the first attempt.
+func TestRetryBeforeTheWorkflowExists(t *testing.T) {
+	t.Parallel()
+	s := &handingOver{missing: 2}
+	outcome, err := NewClient(s, Policy{}, JobPolicy{}).RetryDelivery(t.Context(), app.DeliveryRetry{Number: 2})
+	if outcome != app.RetryMade || err != nil {
+		t.Errorf("got %q, %v, want the attempt", outcome, err)
+	}
+}
+
+// handingOver is a Temporal client without the workflow for the first updates.
+type handingOver struct {
+	client.Client
+
+	missing int
+}
+
+func (s *handingOver) UpdateWorkflow(
+	context.Context, client.UpdateWorkflowOptions,
+) (client.WorkflowUpdateHandle, error) {
+	if s.missing--; s.missing >= 0 {
+		return nil, serviceerror.NewNotFound("no such workflow")
+	}
+	return madeRetry{}, nil
+}
+
+// madeRetry is an update whose attempt was made.
+type madeRetry struct{ client.WorkflowUpdateHandle }
+
+func (madeRetry) Get(_ context.Context, result any) error {
+	*result.(*RetryResult) = RetryResult{Attempt: 2, Made: true}
+	return nil
 }
 
 func TestFailedRetries(t *testing.T) {
