@@ -26,6 +26,7 @@ func newBook() *book {
 		Steps: map[string][]deliveryRow{}, Stocks: map[string][]productRow{}, Deliveries: map[string]deliveryRow{},
 		Attempts: map[string][]attemptRow{}, Orders: map[string]orderRow{}, Payments: map[string]paymentRow{},
 		Refunds: map[string]refundRow{}, Customers: map[string]customerRow{}, Listed: map[string][]string{},
+		Erased:    map[string]bool{},
 		Workflows: map[string]string{},
 	}}
 }
@@ -73,6 +74,7 @@ func (b *book) dispatch(e *eventRow, webhooks ...string) {
 	e.Dispatched = b.tx()
 	e.Position = 1000 + e.Dispatched.Number
 	b.s.Listed[e.Store] = append(b.s.Listed[e.Store], e.ID)
+	b.read(e)
 	for _, w := range webhooks {
 		d := deliveryRow{
 			logged: b.tx(), ID: e.ID + "/" + w, Store: e.Store, Event: e.ID, Webhook: w, Status: "queued",
@@ -81,6 +83,21 @@ func (b *book) dispatch(e *eventRow, webhooks ...string) {
 		}
 		d.XID = e.Dispatched.XID
 		b.step(d)
+	}
+}
+
+// read lets the readers of a site read an event. The first event of a site is the one after which they begin.
+func (b *book) read(e *eventRow) {
+	site, known := e.Store[len("st_"):], false
+	for i := range b.h.Readings {
+		if r := &b.h.Readings[i]; r.Site == site {
+			known = true
+			r.Events = append(r.Events, e.ID)
+		}
+	}
+	if !known {
+		b.h.Readings = append(b.h.Readings, reading{Site: site, Manner: byStream, After: e.ID},
+			reading{Site: site, Manner: byList, After: e.ID})
 	}
 }
 

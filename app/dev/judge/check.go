@@ -28,6 +28,8 @@ var checkers = []checker{
 	{"arrivals", "an ordered webhook receives the events of a resource by position", checkArrivals},
 	{"positions", "positions ascend, one for each event, by version within a resource", checkPositions},
 	{"no skip", "a list or stream of events skips no event that is committed late", checkSkips},
+	{"readers", "a reader of the events reads each one once, by position, also after breaks", checkReaders},
+	{"watchers", "an open stream of orders shows each order that changes, in ascending versions", checkWatchers},
 	{"plans", "no window starts more first attempts than its plan allows, and each start is counted", checkPlans},
 	{"attempts", "attempts are numbered without gaps, and fit the delivery and the receiver", checkAttempts},
 	{"workflows", "the state of a workflow is that of its delivery", checkWorkflows},

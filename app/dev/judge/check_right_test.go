@@ -73,6 +73,9 @@ func rightBook() *book {
 		{Store: "st_b", Day: "2026-11-28", Product: "p1", Currency: "EUR", Quantity: 2, NetMinor: 1000},
 	}
 	b.h.End = b.at
+	b.h.Watchings = []watching{{Site: "a", Begin: noon, End: b.at.Add(time.Hour), Shown: []shownOrder{
+		{b.at, "o1", 1}, {b.at, "o2", 1}, {b.at, "o1", 3}, {b.at, "o2", 2},
+	}}}
 	return b
 }
 

@@ -9,7 +9,7 @@ import (
 // TestMutants checks that the named checker finds each mutant, and that each checker has one.
 func TestMutants(t *testing.T) {
 	t.Parallel()
-	mutants := slices.Concat(deliveryMutants, stateMutants)
+	mutants := slices.Concat(deliveryMutants, stateMutants, readerMutants)
 	for _, m := range mutants {
 		t.Run(m.checker+"/"+m.defect, func(t *testing.T) {
 			t.Parallel()

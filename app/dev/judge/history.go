@@ -74,6 +74,8 @@ type history struct {
 	Operations   []operation
 	Requests     []request
 	Disturbances []disturbance
+	Readings     []reading
+	Watchings    []watching
 }
 
 func (h *history) addOperation(o operation) {

@@ -49,6 +49,11 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 		return fmt.Errorf("set up websites: %w", err)
 	}
 	h.Begin = time.Now()
+	readers, err := startReaders(ctx, s)
+	defer readers.end()
+	if err != nil {
+		return err
+	}
 	if err := act(ctx, o, w, s, h, out); err != nil {
 		return err
 	}
@@ -61,6 +66,9 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 		return err
 	}
 	fmt.Fprintf(out, "Everything has ended after %s: %t\n", time.Since(h.End).Round(time.Second), open == "")
+	if err := readers.finish(ctx); err != nil {
+		return err
+	}
 	if err := s.resolve(ctx); err != nil {
 		return fmt.Errorf("resolve the webhooks: %w", err)
 	}

@@ -41,9 +41,11 @@ type site struct {
 	name  string
 	store string
 	email string          // of the owner
-	key   *comanda.Client // with an API key with all scopes
+	key   *comanda.Client // with an API key with all scopes, the secret
 	owner *comanda.Client
 	all   *sites
+
+	secret string
 
 	lock         sync.Mutex
 	products     []*comanda.Product
@@ -126,7 +128,13 @@ func (s *sites) open(ctx context.Context, name, passwordHash string) error {
 	if err != nil {
 		return err
 	}
-	one.key, err = s.client(issued.Key)
+	return one.use(issued.Key)
+}
+
+// use sets the API key.
+func (s *site) use(secret string) (err error) {
+	s.secret = secret
+	s.key, err = s.all.client(secret)
 	return err
 }
 
@@ -138,7 +146,7 @@ func (s *sites) openSandbox(ctx context.Context) error {
 	}
 	one := &site{name: sandbox, store: issued.StoreID, email: s.byName[chain].email, all: s}
 	s.byName[sandbox] = one
-	if one.key, err = s.client(issued.Key); err != nil {
+	if err := one.use(issued.Key); err != nil {
 		return err
 	}
 	return one.connect(ctx)

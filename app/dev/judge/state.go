@@ -44,6 +44,7 @@ type state struct {
 	CustomerDay []customerDayRow
 	Numbers     []numberRow
 
+	Erased    map[string]bool     // events whose body is erased
 	Listed    map[string][]string // ids of events by store, as GET /events?order=asc lists them
 	Workflows map[string]string   // states of the open workflows of deliveries and bursts, by workflow id
 }
@@ -105,6 +106,10 @@ func (s *state) load(ctx context.Context, conn *pgx.Conn) error {
 	s.Products = read[productSalesRow](r, "product_sales")
 	s.CustomerDay = read[customerDayRow](r, "customer_days")
 	s.Numbers = read[numberRow](r, "order_numbers")
+	s.Erased = map[string]bool{}
+	for _, e := range read[eventRow](r, "(SELECT id FROM outbox WHERE body IS NULL OR erasing IS NOT NULL)") {
+		s.Erased[e.ID] = true
+	}
 	return r.err
 }
 

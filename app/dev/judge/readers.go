@@ -1,0 +1,185 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"sync"
+	"time"
+
+	"github.com/comanda-dev/comanda/api/client/comanda"
+	"github.com/comanda-dev/comanda/app"
+)
+
+const (
+	// readPause is the time between two pages of a list, and after a refusal.
+	readPause = 2 * time.Second
+	// readPage is the number of events of a page.
+	readPage = 50
+	// catchUp limits the time in which the readers read the newest event. A stream detects a dead connection after 45 s
+	// and connects again after at most 30 s.
+	catchUp = 90 * time.Second
+)
+
+// The ways in which readers read the events of a store.
+const (
+	byStream = "stream" // GET /events/stream, which omits erased events
+	byList   = "list"   // GET /events?order=asc, page by page
+)
+
+// reading is what a reader of the events of a site has read.
+type reading struct {
+	Site   string
+	Manner string   // byStream or byList
+	After  string   // id of the event after which it began
+	Events []string // ids, in the order in which it has read them
+	Failed string   // error that has ended it, "" = none
+}
+
+// readers read the events and the orders of all sites while the clients change them.
+type readers struct {
+	all      *sites
+	stop     context.CancelFunc
+	running  sync.WaitGroup
+	readings []*reading
+}
+
+// startReaders starts the readers of all sites. They continue after each fault from the last event.
+func startReaders(ctx context.Context, s *sites) (*readers, error) {
+	ctx, stop := context.WithCancel(ctx)
+	r := &readers{all: s, stop: stop}
+	for _, name := range everywhere {
+		site := s.byName[name]
+		list, err := site.key.ListEvents(ctx, comanda.ListEventsParams{Limit: 1})
+		if err != nil {
+			r.end()
+			return r, fmt.Errorf("read the events of %s: %w", name, err)
+		}
+		first := list.Data[0] // fill has made some
+		for manner, follow := range map[string]func(context.Context, *reading, string){
+			byStream: r.stream, byList: r.list,
+		} {
+			reading := &reading{Site: name, Manner: manner, After: first.ID}
+			r.readings = append(r.readings, reading)
+			r.running.Go(func() { follow(ctx, reading, *first.Cursor) })
+		}
+		r.running.Go(func() { site.watchOrders(ctx) })
+	}
+	return r, nil
+}
+
+// end ends the readers.
+func (r *readers) end() {
+	r.stop()
+	r.running.Wait()
+}
+
+// finish waits until all readers have read the newest event of their site, at most for some time, and ends them. It
+// adds what they have read to the history.
+func (r *readers) finish(ctx context.Context) error {
+	defer r.end()
+	for deadline := time.Now().Add(catchUp); time.Now().Before(deadline); {
+		late, err := r.late(ctx)
+		if err != nil || !late {
+			break
+		}
+		if err := wait(ctx, repeatPause); err != nil {
+			return err
+		}
+	}
+	r.end()
+	for _, reading := range r.readings {
+		r.all.h.Readings = append(r.all.h.Readings, *reading)
+	}
+	return nil
+}
+
+// late reports whether a reader has not read the newest event of its site.
+func (r *readers) late(ctx context.Context) (bool, error) {
+	const newest = 100 // more than the events of erased customers at the end
+	last := map[string]string{}
+	for _, name := range everywhere {
+		store := app.StoreID(r.all.h.Stores[name])
+		events, err := r.all.w.SystemDB().Events(ctx, store, app.EventFilter{}, false, 0, newest)
+		if err != nil {
+			return false, err
+		}
+		for _, e := range events {
+			if e.Body != nil {
+				last[name] = string(e.ID)
+				break
+			}
+		}
+	}
+	r.all.h.lock.Lock()
+	defer r.all.h.lock.Unlock()
+	for _, reading := range r.readings {
+		n := len(reading.Events)
+		read := n > 0 && reading.Events[n-1] == last[reading.Site] || n == 0 && reading.After == last[reading.Site]
+		if !read && reading.Failed == "" {
+			return true, nil
+		}
+	}
+	return false, nil
+}
+
+// add adds an event that was read.
+func (r *readers) add(reading *reading, event string) {
+	r.all.h.lock.Lock()
+	defer r.all.h.lock.Unlock()
+	reading.Events = append(reading.Events, event)
+}
+
+// stream reads a stream from a cursor on. The client connects again after a break. While the website is suspended,
+// the service refuses the stream.
+func (r *readers) stream(ctx context.Context, reading *reading, cursor string) {
+	for ctx.Err() == nil {
+		var failed error
+		params := comanda.StreamEventsParams{LastEventID: cursor}
+		for event, err := range r.all.byName[reading.Site].key.StreamEvents(ctx, params) {
+			if err != nil {
+				failed = err
+				break
+			}
+			r.add(reading, event.ID)
+			cursor = event.Cursor
+		}
+		if !r.pause(ctx, reading, failed) {
+			return
+		}
+	}
+}
+
+// list reads the pages of a list from a cursor on, also those that are not yet full.
+func (r *readers) list(ctx context.Context, reading *reading, cursor string) {
+	params := comanda.ListEventsParams{Order: comanda.EventOrderAsc, Limit: readPage}
+	for ctx.Err() == nil {
+		params.Cursor = cursor
+		page, err := r.all.byName[reading.Site].key.ListEvents(ctx, params)
+		if err == nil {
+			for _, event := range page.Data {
+				r.add(reading, event.ID)
+				cursor = *event.Cursor
+			}
+			if len(page.Data) == readPage {
+				continue
+			}
+		}
+		if !r.pause(ctx, reading, err) {
+			return
+		}
+	}
+}
+
+// pause waits before the next request of a reader. It returns false if the reader ends: it is done, or the service has
+// refused its cursor or its credential. While a website is suspended, its readers wait.
+func (r *readers) pause(ctx context.Context, reading *reading, err error) bool {
+	refusal, refused := errors.AsType[*comanda.Error](err)
+	if refused && refusal.StatusCode < 500 && refusal.Code != comanda.ErrorCodeWebsiteSuspended {
+		r.all.h.lock.Lock()
+		defer r.all.h.lock.Unlock()
+		reading.Failed = err.Error()
+		return false
+	}
+	return wait(ctx, readPause) == nil
+}
