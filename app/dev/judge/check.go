@@ -39,9 +39,12 @@ var checkers = []checker{
 	{"amounts due", "compensations of an order follow from its events", checkDue},
 	{"stock", "the stock of a product follows from its orders", checkStock},
 	{"loyalty", "the points of a customer follow from the ledger and the orders", checkLoyalty},
+	{"redemptions", "redeemed points lower the total, and return with a cancellation or a whole refund", checkRedemptions},
 	{"analytics", "analytics are the sums of the orders", checkAnalytics},
 	{"operations", "an operation is whole or absent, as its response says", checkOperations},
 	{"idempotency", "a key makes one order", checkIdempotency},
+	{"suspended", "no request of a suspended website succeeds", checkSuspended},
+	{"deadlines", "an order that nobody accepts is cancelled at its deadline", checkDeadlines},
 	{"tenants", "events, deliveries, attempts and requests stay within their website", checkTenants},
 }
 

@@ -48,6 +48,7 @@ func rightBook() *book {
 	b.deliver("e-o1/w1", 204)
 	b.deliver("e-paid/w1", 204)
 
+	b.redeem("o2")
 	cancelled := b.cancel("o2")
 	b.dispatch(cancelled, "w1")
 	b.deliver("e-cancelled/w1", 204)
@@ -150,6 +151,13 @@ func (b *book) refund(order string) *eventRow {
 	b.s.Customers["c-a"] = c
 	b.did(operation{planned: planned{Site: "a", Kind: "refund"}, Order: order, Subject: "ref", Amount: 350})
 	return e
+}
+
+// redeem makes an order one whose discount is the worth of points, which its cancellation returns.
+func (b *book) redeem(order string) {
+	b.order(order, func(o *orderRow) { o.DiscountMinor, o.LoyaltyMinor, o.LoyaltyPoints = 0, 100, 50 })
+	b.s.Loyalty = append(b.s.Loyalty, loyaltyRow{Customer: "c-a", Order: order, Kind: "REDEEMED", Points: -50},
+		loyaltyRow{Customer: "c-a", Order: order, Kind: "RETURNED", Points: 50})
 }
 
 // cancel cancels an order.

@@ -1,5 +1,13 @@
 package main
 
+import (
+	"slices"
+	"testing"
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
+
 // stateMutants are defects of money, operations and tenancy.
 var stateMutants = []mutant{
 	{"order numbers", "a gap", func(b *book) { b.order("o2", func(o *orderRow) { o.Number = 3 }) }},
@@ -42,6 +50,28 @@ var stateMutants = []mutant{
 		c.TotalOrders++
 		b.s.Customers["c-a"] = c
 	}},
+	{"redemptions", "points of another worth", func(b *book) { b.order("o2", func(o *orderRow) { o.LoyaltyMinor = 50 }) }},
+	{"redemptions", "points that are not taken", func(b *book) { b.loseEntry("REDEEMED") }},
+	{"redemptions", "points that do not return", func(b *book) { b.loseEntry("RETURNED") }},
+	{"redemptions", "points that return twice", func(b *book) {
+		b.s.Loyalty = append(b.s.Loyalty, b.s.Loyalty[len(b.s.Loyalty)-1])
+	}},
+	{"redemptions", "points of an order that stands", func(b *book) {
+		b.order("o2", func(o *orderRow) { o.Status = "READY" })
+	}},
+	{"suspended", "an operation of a suspended website", func(b *book) {
+		b.h.addSuspension(suspension{Site: "a", Begin: noon, End: noon.Add(time.Hour)})
+	}},
+	{"deadlines", "an order that waits for ever", func(b *book) {
+		b.h.Deadlines = map[string]time.Duration{"b": time.Minute}
+	}},
+	{"deadlines", "a cancellation before the deadline", func(b *book) { b.unaccepted(time.Hour, "RECEIVED") }},
+	{"deadlines", "a cancellation long after the deadline", func(b *book) {
+		b.s.Changes[0].At = noon.Add(-time.Hour)
+		b.s.Changes[1].At = noon.Add(-time.Hour)
+		b.unaccepted(time.Minute, "RECEIVED")
+	}},
+	{"deadlines", "a cancellation of an accepted order", func(b *book) { b.unaccepted(0, "CONFIRMED") }},
 	{"analytics", "sales of a cancelled order", func(b *book) { b.s.Sales[1].Orders = 1 }},
 	{"analytics", "sales of a product", func(b *book) { b.s.Products[0].NetMinor++ }},
 	{"analytics", "orders of a customer", func(b *book) { b.s.CustomerDay[1].Orders = 1 }},
@@ -82,4 +112,27 @@ var stateMutants = []mutant{
 	{"tenants", "a request that names another store", func(b *book) {
 		b.h.Requests[0].Body = append(b.h.Requests[0].Body, "st_b"...)
 	}},
+}
+
+// loseEntry removes the entries of a kind from the ledger.
+func (b *book) loseEntry(kind string) {
+	b.s.Loyalty = slices.DeleteFunc(b.s.Loyalty, func(l loyaltyRow) bool { return l.Kind == kind })
+}
+
+// unaccepted makes the cancellation of an order one by its deadline, from a status.
+func (b *book) unaccepted(deadline time.Duration, from string) {
+	b.h.Deadlines = map[string]time.Duration{"a": deadline}
+	b.order("o2", func(o *orderRow) { o.Reason = app.ReasonNotAccepted })
+	last := &b.s.Changes[len(b.s.Changes)-2]
+	last.From, last.To = &from, new("CANCELLED")
+}
+
+// TestDeadlineIsKept checks that a cancellation at the deadline is right.
+func TestDeadlineIsKept(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.unaccepted(0, "RECEIVED")
+	for _, v := range checkDeadlines(b.h, b.s) {
+		t.Errorf("got %+v, want none", v)
+	}
 }

@@ -117,11 +117,18 @@ func (t *turn) prepare(ctx context.Context, request func(ctx context.Context, c 
 
 // sendAsOwner is send with the session of the owner. A session that has ended, or whose tokens were lost, is replaced.
 func (t *turn) sendAsOwner(ctx context.Context, request keyed) error {
-	return t.sendAs(ctx, t.site.owner, func(ctx context.Context, c *comanda.Client, key comanda.CallOption) error {
+	return t.sendInSession(ctx, t.site.owner, t.site.login, request)
+}
+
+// sendInSession is send with the session of a client.
+func (t *turn) sendInSession(
+	ctx context.Context, client *comanda.Client, login func(context.Context) error, request keyed,
+) error {
+	return t.sendAs(ctx, client, func(ctx context.Context, c *comanda.Client, key comanda.CallOption) error {
 		err := request(ctx, c, key)
 		refusal, ok := errors.AsType[*comanda.Error](err)
 		if errors.Is(err, comanda.ErrNoSession) || ok && refusal.StatusCode == http.StatusUnauthorized {
-			if err := t.site.login(ctx); err != nil {
+			if err := login(ctx); err != nil {
 				return err
 			}
 			return request(ctx, c, key)

@@ -68,12 +68,14 @@ type history struct {
 	Seed       uint64
 	Lasts      time.Duration // of the plan
 	Begin, End time.Time
-	Stores     map[string]string // id of the store of each site
+	Stores     map[string]string        // id of the store of each site
+	Deadlines  map[string]time.Duration // of orders that nobody accepts, by site; none = no deadline
 
 	lock         sync.Mutex
 	Operations   []operation
 	Requests     []request
 	Disturbances []disturbance
+	Suspensions  []suspension
 	Readings     []reading
 	Watchings    []watching
 }
@@ -103,6 +105,12 @@ func (h *history) addDisturbance(d disturbance) {
 	h.lock.Lock()
 	defer h.lock.Unlock()
 	h.Disturbances = append(h.Disturbances, d)
+}
+
+func (h *history) addSuspension(s suspension) {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	h.Suspensions = append(h.Suspensions, s)
 }
 
 // write stores the history as JSON.

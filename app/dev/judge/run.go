@@ -143,6 +143,7 @@ const unfinished = `SELECT what, n FROM (
 	SELECT status || ' deliveries', count(*) FROM deliveries WHERE status IN ('queued', 'pending', 'retrying')
 		GROUP BY status UNION ALL
 	SELECT 'replays', count(*) FROM replays WHERE status = 'running' UNION ALL
+	SELECT 'orders to accept', count(*) FROM acceptances UNION ALL
 	SELECT kind || ' jobs', count(*) FROM jobs GROUP BY kind UNION ALL
 	SELECT 'reorderings', count(*) FROM subscriptions WHERE reordering AND deleted_at IS NULL
 ) AS counted (what, n) WHERE n > 0`

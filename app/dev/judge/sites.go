@@ -34,23 +34,27 @@ type sites struct {
 	h         *history
 	receivers *receivers
 	byName    map[string]*site
+	platform  *comanda.Client // with the session of a platform administrator
 }
 
 // site is a store with the clients that change it. It is safe for concurrent use.
 type site struct {
-	name  string
-	store string
-	email string          // of the owner
-	key   *comanda.Client // with an API key with all scopes, the secret
-	owner *comanda.Client
-	all   *sites
+	name    string
+	website string
+	store   string
+	email   string          // of the owner
+	key     *comanda.Client // with an API key with all scopes, the secret
+	owner   *comanda.Client
+	all     *sites
 
 	secret string
 
+	suspending   sync.Mutex // held while the website is suspended
 	lock         sync.Mutex
 	products     []*comanda.Product
 	orders       []string // oldest first
 	customers    []string
+	members      []string // customers with an account
 	reservations []string
 	webhooks     []*hooked
 	keys         []*issued
@@ -68,7 +72,7 @@ type issued struct {
 // newSites sets up the websites and starts the receivers. The chain has fewer webhooks if the run is short.
 func newSites(ctx context.Context, w *world, h *history) (*sites, error) {
 	s := &sites{w: w, h: h, receivers: newReceivers(w.Certificate(), h), byName: map[string]*site{}}
-	h.Stores = map[string]string{}
+	h.Stores, h.Deadlines = map[string]string{}, map[string]time.Duration{}
 	hash, err := api.HashPassword(app.NewSecret(ownerPassword))
 	if err != nil {
 		return s, err
@@ -77,6 +81,9 @@ func newSites(ctx context.Context, w *world, h *history) (*sites, error) {
 		if err := s.open(ctx, name, hash); err != nil {
 			return s, fmt.Errorf("open %s: %w", name, err)
 		}
+	}
+	if err := s.openPlatform(ctx); err != nil {
+		return s, fmt.Errorf("open the platform: %w", err)
 	}
 	if err := s.openSandbox(ctx); err != nil {
 		return s, fmt.Errorf("open the sandbox: %w", err)
@@ -104,7 +111,7 @@ func (s *sites) open(ctx context.Context, name, passwordHash string) error {
 	if name == starter {
 		plan = app.PlanStarter
 	}
-	_, stores, err := s.w.SystemDB().CreateWebsite(ctx, now,
+	website, stores, err := s.w.SystemDB().CreateWebsite(ctx, now,
 		identity.NewWebsite{Name: name, Domain: name + ".example", Plan: plan},
 		identity.NewStore{
 			Name: name, CountryCode: "DE", Timezone: "Europe/Berlin", TaxRatePPM: 190_000, TaxIncluded: name != chain,
@@ -113,7 +120,9 @@ func (s *sites) open(ctx context.Context, name, passwordHash string) error {
 	if err != nil {
 		return err
 	}
-	one := &site{name: name, store: string(stores[0]), email: "owner@" + name + ".example", all: s}
+	one := &site{
+		name: name, website: string(website), store: string(stores[0]), email: "owner@" + name + ".example", all: s,
+	}
 	if _, err := s.w.SystemDB().CreateUser(ctx, now, identity.NewUser{
 		Email: one.email, Name: "Owner", PasswordHash: passwordHash,
 		Roles: map[app.StoreID]app.Role{stores[0]: app.RoleOwner},
@@ -193,7 +202,14 @@ func (s *site) issue(ctx context.Context, mode comanda.KeyMode) (*comanda.Issued
 // fill creates the menu, settings, webhooks and first orders of a site.
 func (s *site) fill(ctx context.Context) error {
 	fees := map[string]*int64{"EUR": new(int64(290))}
-	in := comanda.ChangeSettingsRequest{DeliveryFees: fees, Seats: new(200)}
+	loyalty := comanda.LoyaltySettingsRequest{
+		MinPoints: new(fewestPoints), MinorPerPoint: map[string]*int{"EUR": new(minorPerPoint)},
+	}
+	in := comanda.ChangeSettingsRequest{DeliveryFees: fees, Seats: new(200), Loyalty: &loyalty}
+	if s.name == starter && s.all.h.Lasts >= manyFrom { // the shortest deadline is a minute
+		in.Acceptance = &comanda.AcceptanceRequest{CancelAfterMinutes: new(1)}
+		s.all.h.Deadlines[s.name] = time.Minute
+	}
 	if _, err := s.owner.UpdateSettings(ctx, in); err != nil {
 		return err
 	}

@@ -152,6 +152,7 @@ type orderRow struct {
 	Store            string  `json:"store_id"`
 	Number           int64   `json:"number"`
 	Status           string  `json:"status"`
+	Reason           string  `json:"cancellation_reason"`
 	Customer         *string `json:"customer_id"`
 	Channel          *string `json:"channel"`
 	Fulfillment      string  `json:"fulfillment_type"`

@@ -44,6 +44,7 @@ var settings = map[string]string{
 	"COMANDA_RECONCILE_AFTER":  "20s",
 	"COMANDA_DRAIN_DELAY":      "1s",
 	"COMANDA_AUTH_RATE_LIMIT":  "1000",
+	"COMANDA_PLATFORM_OTP":     "optional",
 	"COMANDA_API_RATE":         "100000",
 	"COMANDA_API_BURST":        "100000",
 	"COMANDA_WEBSITE_RATE":     "100000",

@@ -1,0 +1,84 @@
+package main
+
+import "fmt"
+
+// checkLoyalty checks docs/behaviour.md#loyalty-points: the balance of a customer is the sum of the ledger, and a
+// completed order has earned its points. Points that were redeemed meanwhile are not reversed. It also checks
+// docs/behaviour.md#customers: the orders of a customer are counted without cancelled ones.
+func checkLoyalty(_ *history, s *state) (found []violation) {
+	balances, earned, redeemed := map[string]int64{}, map[string]int64{}, map[string]bool{}
+	for _, l := range s.Loyalty {
+		balances[l.Customer] += l.Points
+		switch l.Kind {
+		case "REDEEMED":
+			redeemed[l.Customer] = true
+		case "RETURNED":
+		default:
+			earned[l.Order] += l.Points
+		}
+	}
+	placed := map[string]int64{}
+	for _, o := range s.Orders {
+		if o.Customer == nil {
+			continue
+		}
+		if !o.cancelled() {
+			placed[*o.Customer]++
+		}
+		got, want := earned[o.ID], points(o)
+		if got < want || got > want && !redeemed[*o.Customer] {
+			found = append(found, ofOrder(o.ID, "has earned %d points, want %d", got, want))
+		}
+	}
+	for _, c := range s.Customers {
+		if c.LoyaltyPoints != balances[c.ID] || c.LoyaltyPoints < 0 {
+			found = append(found, violation{Text: fmt.Sprintf("%s has %d points, the ledger %d", c.ID, c.LoyaltyPoints,
+				balances[c.ID])})
+		}
+		if c.TotalOrders != placed[c.ID] {
+			found = append(found, violation{Text: fmt.Sprintf("%s has %d orders, not %d", c.ID, placed[c.ID], c.TotalOrders)})
+		}
+	}
+	return found
+}
+
+// checkRedemptions checks docs/behaviour.md#loyalty-points: an order takes its points from the ledger once, at their
+// worth. They return with a cancellation, or once a refund has left no payment and no amount due.
+func checkRedemptions(_ *history, s *state) (found []violation) {
+	redeemed, returned := map[string]int64{}, map[string]int64{}
+	for _, l := range s.Loyalty {
+		switch l.Kind {
+		case "REDEEMED":
+			redeemed[l.Order] -= l.Points
+		case "RETURNED":
+			returned[l.Order] += l.Points
+		}
+	}
+	for _, o := range s.Orders {
+		if redeemed[o.ID] != o.LoyaltyPoints || o.LoyaltyMinor != o.LoyaltyPoints*minorPerPoint {
+			found = append(found, ofOrder(o.ID, "has %d points worth %d, %d are redeemed", o.LoyaltyPoints, o.LoyaltyMinor,
+				redeemed[o.ID]))
+		}
+		refunded := o.PaidMinor > 0 && o.RefundedMinor == o.PaidMinor && o.CompensatedMinor >= o.TotalMinor
+		must, may := o.cancelled() || refunded, o.cancelled() || o.RefundedMinor > 0
+		got := returned[o.ID]
+		if must && got != o.LoyaltyPoints || got != 0 && (!may || got != o.LoyaltyPoints) {
+			found = append(found, ofOrder(o.ID, "has redeemed %d points, %d have returned", o.LoyaltyPoints, got))
+		}
+	}
+	return found
+}
+
+// points returns the points of an order: one per 100 minor units of the subtotal less discount and redeemed points,
+// less the part of the total that is refunded.
+func points(o orderRow) int64 {
+	if o.Status != "COMPLETED" {
+		return 0
+	}
+	all := (o.SubtotalMinor - o.DiscountMinor - o.LoyaltyMinor) / 100
+	due := min(o.TotalMinor, o.PaidMinor)
+	if refunded := due - min(due, o.PaidMinor-o.RefundedMinor); refunded > 0 {
+		all -= all * refunded / due
+	}
+	return all
+}
