@@ -58,6 +58,14 @@ func lost(h *history, s *state, o operation) string {
 		if versions := s.Stocks[o.Subject]; len(versions) == 0 || versions[0].Store != h.Stores[o.Site] {
 			return "product " + o.Subject + " does not exist"
 		}
+	case "register customer":
+		if s.Customers[o.Subject].Store != h.Stores[o.Site] {
+			return "customer " + o.Subject + " does not exist"
+		}
+	case "redeem points":
+		if order.LoyaltyPoints == 0 {
+			return "the order has no points"
+		}
 	case "erase customer":
 		if s.Customers[o.Subject].ErasedAt == nil {
 			return "customer " + o.Subject + " is not erased"

@@ -93,6 +93,12 @@ var stateMutants = []mutant{
 	{"operations", "a customer who is not erased", func(b *book) {
 		b.did(operation{planned: planned{Site: "a", Kind: "erase customer"}, Subject: "c-a"})
 	}},
+	{"operations", "a lost customer", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "register customer"}, Subject: "c-lost"})
+	}},
+	{"operations", "lost points", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "redeem points"}, Order: "o1"})
+	}},
 	{"idempotency", "two orders of one key", func(b *book) {
 		c := b.s.Changes[0]
 		c.Order = "o9"

@@ -70,10 +70,11 @@ func (t *turn) sendOnce(ctx context.Context, request func(ctx context.Context, c
 	return err
 }
 
-// once makes one request.
+// once makes one request and measures it.
 func (t *turn) once(ctx context.Context, request func(context.Context) error) error {
 	ctx, cancel := context.WithTimeout(ctx, requestTime)
 	defer cancel()
+	defer func(began time.Time) { t.Took = time.Since(began) }(time.Now())
 	return request(ctx)
 }
 

@@ -30,15 +30,16 @@ type operation struct {
 	planned
 	Begin, End time.Time
 	Result     string
-	Status     int    // HTTP status of the last response; 0 = none
-	Code       string // error code of the last response
-	Tries      int    // requests, with the same idempotency key
-	Order      string // id of its order, "" = none
-	Webhook    string // id of its webhook, "" = none
-	Subject    string // id of the payment, refund, delivery, replay, product, customer, reservation or key, "" = none
-	Amount     int64  // in minor units, of a payment or refund; else the total of the order
-	Version    int64  // of the order in the last response, 0 = none
-	Detail     string // for the timeline
+	Status     int           // HTTP status of the last response; 0 = none
+	Code       string        // error code of the last response
+	Tries      int           // requests, with the same idempotency key
+	Took       time.Duration // of the last request
+	Order      string        // id of its order, "" = none
+	Webhook    string        // id of its webhook, "" = none
+	Subject    string        // id of another row, for example a payment, "" = none
+	Amount     int64         // in minor units, of a payment or refund; else the total of the order
+	Version    int64         // of the order in the last response, 0 = none
+	Detail     string        // for the timeline
 }
 
 // request is a POST that a receiver has read.

@@ -18,7 +18,9 @@ func TestShortRun(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	o := options{lasts: 40 * time.Second, ends: 5 * time.Minute, seed: 1, faults: selected, operations: all}
+	o := options{
+		lasts: 40 * time.Second, ends: 5 * time.Minute, seed: 1, faults: selected, operations: all, sites: everywhere,
+	}
 	err = judge(t.Context(), o, t.Output())
 	if err != nil && os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
 		t.Skip(err)

@@ -26,6 +26,11 @@ type options struct {
 	faults     []fault
 	operations span
 	keep       bool
+
+	isolation bool
+	sites     []string // that make operations
+	alone     delays   // of the quiet restaurant in a run of its own; nil = are not compared
+	measured  delays   // receives the delays of the run; nil = they are not measured
 }
 
 // errViolated means that the run has found violations.
@@ -51,7 +56,7 @@ func main() {
 
 // parse reads the command line.
 func parse(args []string, stderr io.Writer) (options, error) {
-	o := options{operations: all}
+	o := options{operations: all, sites: everywhere}
 	set := flag.NewFlagSet("judge", flag.ContinueOnError)
 	set.SetOutput(stderr)
 	seconds := set.Int("seconds", 60, "duration of the operations and faults")
@@ -59,6 +64,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	set.Uint64Var(&o.seed, "seed", 0, "seed of the operations and faults; 0 chooses one")
 	names := set.String("faults", "", "names of the faults, separated by commas, or none; all by default")
 	set.Var(&o.operations, "operations", "numbers of the operations to make, as FIRST-LAST; all by default")
+	set.BoolVar(&o.isolation, "isolation", false, "compare the delays of the quiet restaurant with a run of it alone")
 	set.BoolVar(&o.keep, "keep", false, "keep logs and database also after success")
 	set.Usage = func() {
 		fmt.Fprintln(stderr, "Usage of judge:")
@@ -93,7 +99,11 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 		return err
 	}
 	fmt.Fprintf(out, "Seed %d, %s\n", o.seed, o.lasts)
-	err = run(ctx, o, dir, out)
+	if o.isolation {
+		err = compare(ctx, o, dir, out)
+	} else {
+		err = run(ctx, o, dir, out)
+	}
 	if ctx.Err() != nil || err != nil && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) ||
 		err == nil && !o.keep {
 		return errors.Join(err, os.RemoveAll(dir))

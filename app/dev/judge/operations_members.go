@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 )
@@ -21,10 +22,7 @@ func registerCustomer(ctx context.Context, t *turn) error {
 	if err != nil {
 		return err
 	}
-	in := comanda.RegisterCustomerRequest{
-		StoreID: t.site.store, Email: t.unique("member") + "@example.com", FirstName: "Member",
-		LastName: fmt.Sprint(t.Number), Password: memberPassword,
-	}
+	in := t.site.newMember(t.unique("member"))
 	return t.sendAs(ctx, client, func(ctx context.Context, c *comanda.Client, _ comanda.CallOption) error {
 		login, err := c.RegisterCustomer(ctx, in)
 		if err == nil {
@@ -33,6 +31,38 @@ func registerCustomer(ctx context.Context, t *turn) error {
 		}
 		return err
 	})
+}
+
+// enroll registers the first customers with accounts, who have earned points.
+func (s *site) enroll(ctx context.Context, random *rand.Rand) error {
+	for n := range 3 {
+		client, err := s.all.client("")
+		if err != nil {
+			return err
+		}
+		login, err := client.RegisterCustomer(ctx, s.newMember(fmt.Sprintf("first-%d", n)))
+		if err != nil {
+			return err
+		}
+		s.members = append(s.members, login.Customer.ID)
+		in := s.newOrder(random)
+		in.Customer, in.CustomerID = comanda.Nullable[comanda.GuestRequest]{}, &login.Customer.ID
+		order, err := s.key.PlaceOrder(ctx, in)
+		if err != nil {
+			return err
+		}
+		completed := comanda.ChangeOrderStatusRequest{Status: comanda.OrderStatusCompleted}
+		if _, err := s.key.UpdateOrderStatus(ctx, order.ID, completed); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (s *site) newMember(name string) comanda.RegisterCustomerRequest {
+	return comanda.RegisterCustomerRequest{
+		StoreID: s.store, Email: name + "@example.com", FirstName: "Member", LastName: name, Password: memberPassword,
+	}
 }
 
 // memberOrder returns an order of a customer with an account.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"sync"
 	"time"
 
@@ -48,7 +49,7 @@ type readers struct {
 func startReaders(ctx context.Context, s *sites) (*readers, error) {
 	ctx, stop := context.WithCancel(ctx)
 	r := &readers{all: s, stop: stop}
-	for _, name := range everywhere {
+	for _, name := range s.names {
 		site := s.byName[name]
 		list, err := site.key.ListEvents(ctx, comanda.ListEventsParams{Limit: 1})
 		if err != nil {
@@ -98,7 +99,7 @@ func (r *readers) finish(ctx context.Context) error {
 func (r *readers) late(ctx context.Context) (bool, error) {
 	const newest = 100 // more than the events of erased customers at the end
 	last := map[string]string{}
-	for _, name := range everywhere {
+	for _, name := range r.all.names {
 		store := app.StoreID(r.all.h.Stores[name])
 		events, err := r.all.w.SystemDB().Events(ctx, store, app.EventFilter{}, false, 0, newest)
 		if err != nil {
@@ -182,4 +183,16 @@ func (r *readers) pause(ctx context.Context, reading *reading, err error) bool {
 		return false
 	}
 	return wait(ctx, readPause) == nil
+}
+
+// printReaders prints how much the readers have read.
+func (h *history) printReaders(out io.Writer) {
+	events, orders := 0, 0
+	for _, r := range h.Readings {
+		events += len(r.Events)
+	}
+	for _, w := range h.Watchings {
+		orders += len(w.Shown)
+	}
+	fmt.Fprintf(out, "%d events and %d changes of orders were read\n", events, orders)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"math"
 	"path/filepath"
 	"slices"
@@ -43,7 +44,7 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	}
 	h := &history{Seed: o.seed, Lasts: o.lasts}
 	fmt.Fprintln(out, "Setting up the websites")
-	s, err := newSites(ctx, w, h)
+	s, err := newSites(ctx, w, h, o.sites)
 	defer s.close()
 	if err != nil {
 		return fmt.Errorf("set up websites: %w", err)
@@ -88,6 +89,14 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 			found = append(found, v)
 		}
 	}
+	h.printReaders(out)
+	if o.measured != nil {
+		maps.Copy(o.measured, delaysOf(h, state))
+		o.measured.print(out)
+	}
+	if o.alone != nil {
+		found = append(found, checkIsolation(o.alone, o.measured)...)
+	}
 	fmt.Fprintf(out, "%d requests beyond the recorded attempts, during faults\n", duplicates(h, state))
 	return report(ctx, w, h, found, out)
 }
@@ -99,7 +108,7 @@ func act(ctx context.Context, o options, w *world, s *sites, h *history, out io.
 	var running sync.WaitGroup
 	running.Go(func() {
 		perform(ctx, s, h, slices.DeleteFunc(newPlan(o.seed, o.lasts), func(p planned) bool {
-			return p.Number < o.operations.first || p.Number > o.operations.last
+			return p.Number < o.operations.first || p.Number > o.operations.last || !slices.Contains(o.sites, p.Site)
 		}))
 	})
 	err := w.nemesis(ctx, h, o.faults, out)

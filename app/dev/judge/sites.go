@@ -30,6 +30,7 @@ const (
 
 // sites are the websites with their receivers.
 type sites struct {
+	names     []string // of the sites in use
 	w         *world
 	h         *history
 	receivers *receivers
@@ -69,9 +70,10 @@ type issued struct {
 	revoked bool
 }
 
-// newSites sets up the websites and starts the receivers. The chain has fewer webhooks if the run is short.
-func newSites(ctx context.Context, w *world, h *history) (*sites, error) {
-	s := &sites{w: w, h: h, receivers: newReceivers(w.Certificate(), h), byName: map[string]*site{}}
+// newSites sets up the websites, fills those with the given names, and starts the receivers. The chain has fewer
+// webhooks if the run is short.
+func newSites(ctx context.Context, w *world, h *history, names []string) (*sites, error) {
+	s := &sites{names: names, w: w, h: h, receivers: newReceivers(w.Certificate(), h), byName: map[string]*site{}}
 	h.Stores, h.Deadlines = map[string]string{}, map[string]time.Duration{}
 	hash, err := api.HashPassword(app.NewSecret(ownerPassword))
 	if err != nil {
@@ -88,7 +90,7 @@ func newSites(ctx context.Context, w *world, h *history) (*sites, error) {
 	if err := s.openSandbox(ctx); err != nil {
 		return s, fmt.Errorf("open the sandbox: %w", err)
 	}
-	for _, name := range everywhere {
+	for _, name := range names {
 		one := s.byName[name]
 		h.Stores[name] = one.store
 		if err := one.fill(ctx); err != nil {
@@ -232,6 +234,9 @@ func (s *site) fill(ctx context.Context) error {
 			return err
 		}
 		s.orders = append(s.orders, order.ID)
+	}
+	if err := s.enroll(ctx, random); err != nil {
+		return err
 	}
 	if s.name == starter { // fills more than two windows of the plan
 		_, err := s.key.ImportProducts(ctx, comanda.ImportProductsParams{}, newRows(random, 300))
