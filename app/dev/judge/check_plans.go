@@ -107,8 +107,8 @@ func (s *state) countStarts(expected map[window]*counts, run []deliveryRow) (n i
 		case from.Status == "pending" && to.Status == "queued" && from.CountedIn != nil && to.CountedIn == nil:
 			n--
 			add(to, from.CountedIn, -1)
-		case from.Status == "pending" && to.Status == "pending" && to.CountedIn != nil &&
-			(from.CountedIn == nil || !to.CountedIn.Equal(*from.CountedIn)):
+		case from.Status == "pending" && to.Status == "pending" && from.CountedIn != nil && to.CountedIn != nil &&
+			to.CountedIn.After(*from.CountedIn):
 			add(to, to.CountedIn, 1)
 		case from.Status == "pending" && to.ended() && to.Attempts == to.ScheduleBase && to.CountedIn != nil:
 			n--

@@ -3,7 +3,9 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"math/rand/v2"
+	"strings"
 	"syscall"
 	"time"
 
@@ -103,17 +105,22 @@ func ignoreEnded(err error) error {
 	return err
 }
 
+// rollingRestart returns the seconds that each part has taken to stop and to start.
 func rollingRestart(ctx context.Context, w *world, _ *rand.Rand, lasts time.Duration) (string, error) {
+	var took []string
 	for _, p := range w.parts {
+		began := time.Now()
 		if err := p.terminate(ctx, w); err != nil {
 			return "", err
 		}
+		stopped := time.Now()
 		if err := p.start(ctx, w); err != nil {
 			return "", err
 		}
+		took = append(took, fmt.Sprintf("%s %.1f+%.1f", p.name, stopped.Sub(began).Seconds(), time.Since(stopped).Seconds()))
 		if err := wait(ctx, lasts/time.Duration(len(w.parts))); err != nil {
 			return "", err
 		}
 	}
-	return "", nil
+	return strings.Join(took, ", "), nil
 }
