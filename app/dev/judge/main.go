@@ -26,15 +26,13 @@ type options struct {
 	faults     []fault
 	operations span
 	keep       bool
+	shrink     bool
 
 	isolation bool
 	sites     []string // that make operations
 	alone     delays   // of the quiet restaurant in a run of its own; nil = are not compared
 	measured  delays   // receives the delays of the run; nil = they are not measured
 }
-
-// errViolated means that the run has found violations.
-var errViolated = errors.New("violated")
 
 func main() {
 	o, err := parse(os.Args[1:], os.Stderr)
@@ -65,6 +63,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	names := set.String("faults", "", "names of the faults, separated by commas, or none; all by default")
 	set.Var(&o.operations, "operations", "numbers of the operations to make, as FIRST-LAST; all by default")
 	set.BoolVar(&o.isolation, "isolation", false, "compare the delays of the quiet restaurant with a run of it alone")
+	set.BoolVar(&o.shrink, "shrink", false, "after a failure, search for a shorter run that fails, for at most 30 minutes")
 	set.BoolVar(&o.keep, "keep", false, "keep logs and database also after success")
 	set.Usage = func() {
 		fmt.Fprintln(stderr, "Usage of judge:")
@@ -89,16 +88,28 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, err
 }
 
-// judge runs an installation in a temporary directory, which it keeps after a failure.
+// judge makes a run, and searches for a shorter one if it fails and the options ask for it.
 func judge(ctx context.Context, o options, out io.Writer) error {
-	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-judge-*")
+	fmt.Fprintf(out, "Seed %d, %s\n", o.seed, o.lasts)
+	dir, err := trial(ctx, o, out)
+	if dir != "" {
+		fmt.Fprintf(out, "Logs and database: %s\n", dir)
+	}
+	if violated, ok := errors.AsType[*violatedError](err); ok && o.shrink {
+		shrinkRun(ctx, o, violated, out)
+	}
+	return err
+}
+
+// trial runs an installation in a temporary directory, which it returns if it keeps it, as after a failure.
+func trial(ctx context.Context, o options, out io.Writer) (dir string, err error) {
+	dir, err = os.MkdirTemp(localpg.TempDir(), "comanda-judge-*")
 	if err != nil {
-		return err
+		return "", err
 	}
 	if err := os.Chmod(dir, 0o755); err != nil { //nolint:gosec // PostgreSQL may run as another user
-		return err
+		return "", err
 	}
-	fmt.Fprintf(out, "Seed %d, %s\n", o.seed, o.lasts)
 	if o.isolation {
 		err = compare(ctx, o, dir, out)
 	} else {
@@ -106,8 +117,7 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 	}
 	if ctx.Err() != nil || err != nil && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) ||
 		err == nil && !o.keep {
-		return errors.Join(err, os.RemoveAll(dir))
+		return "", errors.Join(err, os.RemoveAll(dir))
 	}
-	fmt.Fprintf(out, "Logs and database: %s\n", dir)
-	return err
+	return dir, err
 }

@@ -68,21 +68,24 @@ func selectFaults(names string) (list []fault, err error) {
 	return list, nil
 }
 
-// nemesis runs faults one after the other until the end of the run, and leaves the installation whole. The seed decides
-// their order, their targets and their durations. Between two faults, the installation has time to recover.
-func (w *world) nemesis(ctx context.Context, h *history, list []fault, out io.Writer) error {
+// nemesis runs faults one after the other until a time, and leaves the installation whole. The seed decides their order,
+// their targets and their durations, which do not depend on the other faults of the list. Between two faults, the
+// installation has time to recover.
+func (w *world) nemesis(ctx context.Context, h *history, list []fault, until time.Time, out io.Writer) error {
 	random := rand.New(rand.NewPCG(h.Seed, 1)) //nolint:gosec // repeatable
-	until := h.Begin.Add(h.Lasts)
 	unit := min(max(h.Lasts/40, 2*time.Second), 15*time.Second)
 	var next []fault
 	for len(list) > 0 {
 		if len(next) == 0 {
-			next = slices.Clone(list)
+			next = slices.Clone(faults)
 			random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
 		}
 		f := next[0]
 		next = next[1:]
 		own := rand.New(rand.NewPCG(h.Seed, random.Uint64())) //nolint:gosec // repeatable
+		if !slices.ContainsFunc(list, func(selected fault) bool { return selected.name == f.name }) {
+			continue
+		}
 		lasts := unit + time.Duration(own.Int64N(int64(3*unit)))
 		if time.Now().Add(unit + lasts).After(until) {
 			break

@@ -118,8 +118,24 @@ func report(ctx context.Context, w *world, h *history, found []violation, out io
 	for _, name := range slices.Sorted(maps.Keys(byChecker)) {
 		fmt.Fprintf(out, "%s: %d violations\n", name, byChecker[name])
 	}
-	return fmt.Errorf("%w: %d violations with seed %d", errViolated, len(found), h.Seed)
+	failed := &violatedError{text: fmt.Sprintf("violated: %d violations with seed %d", len(found), h.Seed)}
+	failed.checkers = slices.Collect(maps.Keys(byChecker))
+	for _, d := range h.Disturbances {
+		if !slices.Contains(failed.faults, d.Fault) {
+			failed.faults = append(failed.faults, d.Fault)
+		}
+	}
+	return failed
 }
+
+// violatedError is the error of a run that has found violations.
+type violatedError struct {
+	text     string
+	checkers []string // that have found them
+	faults   []string // of the run, in the order of their first occurrence
+}
+
+func (e *violatedError) Error() string { return e.text }
 
 // subject returns the ids of a violation.
 func subject(v violation) string {

@@ -31,6 +31,24 @@ func (s *span) Set(text string) error {
 	return err
 }
 
+// of returns the operations of a plan within the span, without the time before the first one, and their duration.
+func (s *span) of(plan []planned) (part []planned, lasts time.Duration) {
+	for _, p := range plan {
+		if p.Number < s.first || p.Number > s.last {
+			continue
+		}
+		if part = append(part, p); len(part) == 1 {
+			lasts = p.At
+		}
+	}
+	begin := lasts
+	for i := range part {
+		part[i].At -= begin
+		lasts = part[i].At
+	}
+	return part, lasts
+}
+
 // run makes the operations and the faults in an installation in a directory, waits until everything has ended, and
 // reports the violations.
 func run(ctx context.Context, o options, dir string, out io.Writer) (err error) {
@@ -82,7 +100,7 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if err := h.write(filepath.Join(dir, "history.json")); err != nil {
 		return err
 	}
-	found := own(w, h, open, o.lasts)
+	found := own(w, h, open, o)
 	for _, c := range checkers {
 		for _, v := range c.check(h, state) {
 			v.Checker = c.name
@@ -105,13 +123,15 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 func act(ctx context.Context, o options, w *world, s *sites, h *history, out io.Writer) error {
 	ctx, cancel := context.WithCancel(ctx)
 	defer cancel()
+	plan, lasts := newPlan(o.seed, o.lasts), o.lasts
+	if o.operations != all {
+		plan, lasts = o.operations.of(plan)
+	}
 	var running sync.WaitGroup
 	running.Go(func() {
-		perform(ctx, s, h, slices.DeleteFunc(newPlan(o.seed, o.lasts), func(p planned) bool {
-			return p.Number < o.operations.first || p.Number > o.operations.last || !slices.Contains(o.sites, p.Site)
-		}))
+		perform(ctx, s, h, slices.DeleteFunc(plan, func(p planned) bool { return !slices.Contains(o.sites, p.Site) }))
 	})
-	err := w.nemesis(ctx, h, o.faults, out)
+	err := w.nemesis(ctx, h, o.faults, h.Begin.Add(lasts), out)
 	if err != nil {
 		cancel()
 	}
@@ -188,7 +208,7 @@ func (w *world) unfinished(ctx context.Context) (string, error) {
 }
 
 // own returns the violations that need no state of the database.
-func own(w *world, h *history, open string, lasts time.Duration) (found []violation) {
+func own(w *world, h *history, open string, o options) (found []violation) {
 	for _, o := range h.Operations {
 		if o.Result == done && kindOf(o.Kind).refused {
 			text := fmt.Sprintf("operation %d, %s of %s, was not refused", o.Number, o.Kind, o.Site)
@@ -201,7 +221,7 @@ func own(w *world, h *history, open string, lasts time.Duration) (found []violat
 	if open != "" {
 		found = append(found, violation{Checker: "everything ends", Text: "not ended: " + open})
 	}
-	if lasts >= longRun {
+	if o.lasts >= longRun && o.operations == all {
 		found = append(found, unsuccessful(h)...)
 	}
 	return found
