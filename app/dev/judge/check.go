@@ -45,6 +45,7 @@ var checkers = []checker{
 	{"idempotency", "a key makes one order", checkIdempotency},
 	{"suspended", "no request of a suspended website succeeds", checkSuspended},
 	{"deadlines", "an order that nobody accepts is cancelled at its deadline", checkDeadlines},
+	{"responses", "a fault of the infrastructure is answered with 503, never with 500", checkInternal},
 	{"tenants", "events, deliveries, attempts and requests stay within their website", checkTenants},
 }
 

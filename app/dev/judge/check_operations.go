@@ -144,3 +144,18 @@ func operationOf(h *history, key string) (int, bool) {
 	n, err := strconv.Atoi(number)
 	return n, err == nil && seed == strconv.FormatUint(h.Seed, 10)
 }
+
+// checkInternal checks docs/behaviour.md#error-codes: a request that a fault of the infrastructure prevents gets
+// UNAVAILABLE, and its client repeats it. INTERNAL is a defect.
+func checkInternal(h *history, _ *state) (found []violation) {
+	for _, o := range h.Operations {
+		if o.Internal > 0 {
+			found = append(found, violation{
+				Text: fmt.Sprintf("operation %d of %s, %q, got %d responses with status 500",
+					o.Number, o.Site, o.Kind, o.Internal),
+				Order: o.Order, Webhook: o.Webhook,
+			})
+		}
+	}
+	return found
+}

@@ -75,6 +75,9 @@ var stateMutants = []mutant{
 	{"analytics", "sales of a cancelled order", func(b *book) { b.s.Sales[1].Orders = 1 }},
 	{"analytics", "sales of a product", func(b *book) { b.s.Products[0].NetMinor++ }},
 	{"analytics", "orders of a customer", func(b *book) { b.s.CustomerDay[1].Orders = 1 }},
+	{"responses", "an internal error", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "tip"}, Internal: 1})
+	}},
 	{"operations", "a lost order", func(b *book) { delete(b.s.Orders, "o3") }},
 	{"operations", "a lost change of an order", func(b *book) { b.order("o2", func(o *orderRow) { o.Version = 1 }) }},
 	{"operations", "a lost cancellation", func(b *book) { b.order("o2", func(o *orderRow) { o.Status = "READY" }) }},

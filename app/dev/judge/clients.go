@@ -91,6 +91,7 @@ func (t *turn) record(err error, lost bool) (again bool) {
 		t.Result = unknown
 		if ok {
 			t.Status, t.Code = refusal.StatusCode, string(refusal.Code)
+			t.count(refusal)
 		}
 		return true
 	}
@@ -102,6 +103,13 @@ func (t *turn) record(err error, lost bool) (again bool) {
 	return refusal.Code == comanda.ErrorCodeIdempotencyKeyInUse
 }
 
+// count counts a response with status 500.
+func (t *turn) count(response *comanda.Error) {
+	if response.StatusCode == http.StatusInternalServerError {
+		t.Internal++
+	}
+}
+
 // prepare makes a request before that of the operation until it has a response.
 func (t *turn) prepare(ctx context.Context, request func(ctx context.Context, c *comanda.Client) error) error {
 	for {
@@ -109,6 +117,9 @@ func (t *turn) prepare(ctx context.Context, request func(ctx context.Context, c 
 		refusal, ok := errors.AsType[*comanda.Error](err)
 		if err == nil || ok && refusal.StatusCode < 500 && refusal.Code != comanda.ErrorCodeIdempotencyKeyInUse {
 			return err
+		}
+		if ok {
+			t.count(refusal)
 		}
 		if wait(ctx, repeatPause) != nil {
 			return err

@@ -33,6 +33,7 @@ type operation struct {
 	Status     int           // HTTP status of the last response; 0 = none
 	Code       string        // error code of the last response
 	Tries      int           // requests, with the same idempotency key
+	Internal   int           // responses with status 500
 	Took       time.Duration // of the last request
 	Order      string        // id of its order, "" = none
 	Webhook    string        // id of its webhook, "" = none
