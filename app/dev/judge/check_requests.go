@@ -83,8 +83,9 @@ func checkDuplicates(h *history, s *state) (found []violation) {
 			continue
 		}
 		list := requests[of]
-		first, last := list[0].At, list[len(list)-1].At
-		if faults := h.disturbed(first.Add(-aftermath), last); n > faults {
+		first, last := list[0].At, list[len(list)-1]
+		recorded := last.At.Add(max(0, last.Answered.Sub(last.At)) + promptly)
+		if faults := h.disturbed(first.Add(-aftermath), recorded); n > faults {
 			found = append(found, violation{
 				Text:  fmt.Sprintf("%d requests, %d more than recorded attempts, during %d faults", len(list), n, faults),
 				Event: of.event, Webhook: of.webhook,

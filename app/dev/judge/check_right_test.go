@@ -195,6 +195,19 @@ func TestCheckersAreSilent(t *testing.T) {
 	}
 }
 
+// TestInterruptedAttempt checks that the last attempt of a delivery may be repeated at a fault that begins during it.
+func TestInterruptedAttempt(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.post("e-o2/w1", 0)
+	last := &b.h.Requests[len(b.h.Requests)-1]
+	last.Answered = last.At.Add(3 * time.Second)
+	b.h.addDisturbance(disturbance{Begin: last.At.Add(2 * time.Second), End: last.At.Add(4 * time.Second)})
+	if found := checkDuplicates(b.h, b.s); len(found) > 0 {
+		t.Errorf("got %+v, want none", found)
+	}
+}
+
 // TestCountStarts checks that a burst that a relay takes over in a later window is one start, although both windows
 // count it, and none if it ends without an attempt.
 func TestCountStarts(t *testing.T) {
