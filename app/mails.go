@@ -54,6 +54,9 @@ const (
 	MailFailed   MailStatus = "failed"   // rejected permanently, or the retries are used up
 )
 
+// ReasonMailBudget is the reason of a mail for which a budget is used up.
+const ReasonMailBudget = "the address or the website has had all its mails of an hour"
+
 // Mail is a message to one recipient. While it is queued, it holds the content of its text: Invitation, Webhook,
 // Reset, Notice or Order, depending on Kind.
 type Mail struct {

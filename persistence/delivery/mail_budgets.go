@@ -10,9 +10,6 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// obsoleteBudget is the reason of a mail for which a budget is used up.
-const obsoleteBudget = "the address or the website has had all its mails of an hour"
-
 // countMail counts a mail against the budgets of its address and its website. If one is used up, the mail becomes
 // obsolete and loses its content. A mail is counted when it is first claimed: only then its address is certain, and
 // the response to its cause does not depend on the budgets.
@@ -24,7 +21,7 @@ func (q *Queue) countMail(ctx context.Context, tx bun.Tx, store app.StoreID, mai
 	}
 	err = pg.TakeRateLimits(ctx, tx.Tx, time.Hour, q.mailBudgets(website, mail.Kind, mail.Email)...)
 	if app.CodeOf(err) == app.CodeRateLimited {
-		*mail = app.Mail{ID: mail.ID, Kind: mail.Kind, Status: app.MailObsolete, Reason: obsoleteBudget}
+		*mail = app.Mail{ID: mail.ID, Kind: mail.Kind, Status: app.MailObsolete, Reason: app.ReasonMailBudget}
 		return nil
 	}
 	return err

@@ -27,6 +27,7 @@ func newBook() *book {
 		Attempts: map[string][]attemptRow{}, Orders: map[string]orderRow{}, Payments: map[string]paymentRow{},
 		Refunds: map[string]refundRow{}, Customers: map[string]customerRow{}, Listed: map[string][]string{},
 		Erased:    map[string]bool{},
+		Asked:     map[string][]replayRow{},
 		Workflows: map[string]string{},
 	}}
 }
@@ -79,7 +80,7 @@ func (b *book) dispatch(e *eventRow, webhooks ...string) {
 		d := deliveryRow{
 			logged: b.tx(), ID: e.ID + "/" + w, Store: e.Store, Event: e.ID, Webhook: w, Status: "queued",
 			Queue: b.s.Stores[e.Store].queue(), Resource: e.Resource, Position: e.Position,
-			Ordered: b.s.Webhooks[w][0].Ordering == "resource",
+			Ordered: b.s.Webhooks[w][0].Ordering == "resource", CreatedAt: b.at,
 		}
 		d.XID = e.Dispatched.XID
 		b.step(d)
@@ -161,6 +162,9 @@ func (b *book) attempt(id string, code int) {
 				b.s.Workflows[app.DeliveryWorkflowID(app.EventID(d.Event), app.SubscriptionID(d.Webhook))] = "dead_letter"
 			}
 		}
+		if d.ended() {
+			d.EndedAt = new(b.at)
+		}
 		b.s.Attempts[id] = append(b.s.Attempts[id], a)
 	})
 }
@@ -182,6 +186,14 @@ func (b *book) replay(id, bulk string) {
 			d.Replay = &bulk
 		}
 		delete(b.s.Workflows, app.DeliveryWorkflowID(app.EventID(d.Event), app.SubscriptionID(d.Webhook)))
+	})
+}
+
+// bulk writes a version of a bulk replay of the delivered deliveries of a webhook.
+func (b *book) bulk(id, webhook, status string) {
+	b.s.Asked[id] = append(b.s.Asked[id], replayRow{
+		logged: b.tx(), ID: id, Store: b.s.Webhooks[webhook][0].Store, Webhook: &webhook, Of: "delivered", Status: status,
+		From: noon.Add(-time.Hour), To: noon.Add(time.Hour), CreatedAt: b.at,
 	})
 }
 

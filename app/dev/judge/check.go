@@ -20,7 +20,9 @@ var checkers = []checker{
 	{"dispatch", "each committed event has a delivery to each webhook that matched when it was dispatched", checkDispatch},
 	{"ends", "each delivery ends as delivered, dead letter or cancelled, with the right reason", checkEnds},
 	{"steps", "a delivery changes its state only as the states of a delivery allow", checkSteps},
+	{"changes", "each change of a product, customer or reservation has its event", checkChanges},
 	{"replays", "each accepted replay is made", checkReplays},
+	{"omitted", "a bulk replay queues each delivery that it selects", checkOmitted},
 	{"requests", "each request is explained by a committed event that its webhook matches", checkRequests},
 	{"duplicates", "only attempts that were in flight at a fault are repeated", checkDuplicates},
 	{"silence", "no attempt of a deleted webhook begins", checkSilence},
@@ -46,6 +48,7 @@ var checkers = []checker{
 	{"suspended", "no request of a suspended website succeeds", checkSuspended},
 	{"deadlines", "an order that nobody accepts is cancelled at its deadline", checkDeadlines},
 	{"responses", "a fault of the infrastructure is answered with 503, never with 500", checkInternal},
+	{"mails", "a mail ends as sent, obsolete or withheld by the budget of its own website", checkMails},
 	{"tenants", "events, deliveries, attempts and requests stay within their website", checkTenants},
 }
 

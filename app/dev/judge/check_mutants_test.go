@@ -28,6 +28,21 @@ var deliveryMutants = []mutant{
 	{"dispatch", "a delivery of a type that is not selected", func(b *book) {
 		b.s.Webhooks["w3"][0].Events = []string{"order.updated"}
 	}},
+	{"changes", "a lost outbox row of a product", func(b *book) { b.s.Menu[0].PriceMinor++ }},
+	{"changes", "a product without an event", func(b *book) { delete(b.s.Events, "e-menu") }},
+	{"changes", "a lost outbox row of a customer", func(b *book) {
+		c := b.s.Customers["c-a"]
+		c.Version++
+		b.s.Customers["c-a"] = c
+	}},
+	{"changes", "a lost outbox row of a reservation", func(b *book) { b.s.Booked[0].Status = "CONFIRMED" }},
+	{"omitted", "a bulk replay that drops one", func(b *book) {
+		b.s.Steps["e-paid/w1"] = b.s.Steps["e-paid/w1"][:3]
+		b.s.Deliveries["e-paid/w1"] = b.s.Steps["e-paid/w1"][2]
+	}},
+	{"omitted", "a bulk replay that ends before its last delivery", func(b *book) {
+		b.s.Asked["bulk"][1].Seen = snapshot{}
+	}},
 	{"ends", "a delivery that is held back for ever", func(b *book) {
 		b.last("e-o2/w1", func(d *deliveryRow) { d.Status = "queued" })
 	}},

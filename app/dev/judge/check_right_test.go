@@ -14,6 +14,12 @@ func rightBook() *book {
 	b := newBook()
 	b.open("a")
 	b.open("b")
+	b.dispatch(b.event("e-menu", "a", "product.created", "p1", `{"id":"p1","version":1,"priceMinor":550}`))
+	b.s.Menu = []productRow{{ID: "p1", Store: "st_a", PriceMinor: 550}}
+	b.dispatch(b.event("e-guest", "a", "customer.created", "c-a", `{"id":"c-a","version":1}`))
+	b.dispatch(b.event("e-other-guest", "b", "customer.created", "c-b", `{"id":"c-b","version":1}`))
+	b.dispatch(b.event("e-reserved", "a", "reservation.created", "r1", `{"id":"r1","version":1,"status":"PENDING"}`))
+	b.s.Booked = []reservationRow{{ID: "r1", Status: "PENDING"}}
 	b.webhook("w1", "a", "resource", nil)
 	b.webhook("w2", "a", "none", func(w *webhookRow) { w.Events = []string{"order.created"} })
 	b.webhook("w3", "b", "none", nil)
@@ -34,6 +40,7 @@ func rightBook() *book {
 	}
 	b.deliver("e-o1/w1", 500, 204)
 	b.deliver("e-paid/w1", 204)
+	b.bulk("bulk", "w1", "running")
 	b.deliver("e-completed/w1", 204)
 	b.deliver("e-refunded/w1", 500, 500, 500)
 	b.deliver("e-o2/w1", 204)
@@ -44,6 +51,7 @@ func rightBook() *book {
 	b.deliver("e-o1/w2", 204)
 	b.replay("e-o1/w1", "bulk")
 	b.replay("e-paid/w1", "bulk")
+	b.bulk("bulk", "w1", "completed")
 	b.s.Replays = []replayRow{{ID: "bulk", Store: "st_a", Status: "completed", Matched: 2, Replayed: 2}}
 	b.deliver("e-o1/w1", 204)
 	b.deliver("e-paid/w1", 204)
@@ -69,6 +77,12 @@ func rightBook() *book {
 	b.webhook("w3", "b", "none", func(w *webhookRow) { w.DeletedAt = new(noon) })
 	b.did(operation{planned: planned{Site: "b", Kind: "delete webhook"}, Webhook: "w3"})
 	b.change("e-product/w3", func(d *deliveryRow) { d.Status, d.Reason = "cancelled", app.ReasonDeleted })
+	b.s.Mails = []mailRow{
+		{ID: "m1", Store: "st_a", Subject: "inv1", Status: "sent"},
+		{ID: "m2", Store: "st_b", Subject: "inv2", Status: "obsolete", Reason: "replaced"},
+	}
+	b.s.Invited, b.h.Mails = map[string]string{"inv1": stranger, "inv2": stranger}, []string{stranger}
+	b.did(operation{planned: planned{Site: "a", Kind: "invite"}, Subject: "inv1"})
 	b.s.Products = []productSalesRow{
 		{Store: "st_a", Day: "2026-11-28", Product: "p1", Currency: "EUR", Quantity: 2, NetMinor: 1000},
 		{Store: "st_b", Day: "2026-11-28", Product: "p1", Currency: "EUR", Quantity: 2, NetMinor: 1000},
@@ -109,7 +123,7 @@ func (b *book) place(id, site string, number int64) *eventRow {
 		b.s.Numbers = append(b.s.Numbers, numberRow{store, number})
 	}
 	c := b.s.Customers[customer]
-	b.s.Customers[customer] = customerRow{ID: customer, Store: store, Kind: "guest", TotalOrders: c.TotalOrders + 1}
+	b.s.Customers[customer] = customerRow{ID: customer, Store: store, Kind: "guest", TotalOrders: c.TotalOrders + 1, Version: 1}
 	b.s.Sales = append(b.s.Sales, salesRow{
 		Store: store, Day: o.Day, Fulfillment: "PICKUP", Currency: "EUR", Orders: 1, GuestOrders: 1, GrossMinor: 1100,
 		DiscountMinor: 100, ItemsSold: 2,

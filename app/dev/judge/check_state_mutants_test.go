@@ -109,6 +109,10 @@ var stateMutants = []mutant{
 	}},
 	{"idempotency", "an order without a key", func(b *book) { b.s.Keys = b.s.Keys[1:] }},
 	{"idempotency", "a refused request that has an effect", func(b *book) { b.h.Operations[0].Result = refused }},
+	{"mails", "a mail budget across tenants", func(b *book) { b.s.Mails[1].Reason = app.ReasonMailBudget }},
+	{"mails", "a lost mail", func(b *book) { b.h.Mails = nil }},
+	{"mails", "a mail that fails", func(b *book) { b.s.Mails[0].Status = "failed" }},
+	{"mails", "an invitation without a mail", func(b *book) { b.s.Mails = nil }},
 	{"tenants", "a delivery to a webhook of another store", func(b *book) {
 		b.last("e-o3/w3", func(d *deliveryRow) { d.Webhook = "w1" })
 	}},

@@ -80,6 +80,7 @@ type history struct {
 	Suspensions  []suspension
 	Readings     []reading
 	Watchings    []watching
+	Mails        []string // addresses of the mails that the mail server has accepted
 }
 
 func (h *history) addOperation(o operation) {

@@ -71,6 +71,7 @@ var kinds = []kind{
 	{"cancel replay", false, false, 1, []string{chain, starter, restless}, cancelReplay},
 	{"suspend website", false, false, 1, []string{restless}, suspendWebsite},
 	{"change plan", false, false, 2, []string{starter}, changePlan},
+	{"invite", false, false, 2, []string{chain, starter, quiet, restless}, invite},
 	{"issue key", false, false, 1, guests, issueKey},
 	{"revoke key", false, false, 1, guests, revokeKey},
 	{"use revoked key", false, true, 1, guests, useRevokedKey},

@@ -114,6 +114,7 @@ func (p *part) start(ctx context.Context, w *world) error {
 		"COMANDA_SYSTEM_DATABASE_URL": databaseAt(env["COMANDA_SYSTEM_DATABASE_URL"], p.postgres.Address),
 		"TEMPORAL_ADDRESS":            p.temporal.Address,
 		"COMANDA_LISTEN":              p.listen,
+		"COMANDA_SMTP_URL":            w.mailURL(),
 	})
 	process, err := w.programs.StartComanda(ctx, w.infra, p.program, own)
 	if err != nil {

@@ -95,6 +95,9 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if err != nil {
 		return fmt.Errorf("load the state: %w", err)
 	}
+	for _, m := range w.mails.Messages() {
+		h.Mails = append(h.Mails, m.To...)
+	}
 	h.lock.Lock() // receivers may still get requests
 	defer h.lock.Unlock()
 	if err := h.write(filepath.Join(dir, "history.json")); err != nil {
@@ -171,6 +174,7 @@ const unfinished = `SELECT what, n FROM (
 	SELECT 'events to dispatch', count(*) FROM undispatched UNION ALL
 	SELECT status || ' deliveries', count(*) FROM deliveries WHERE status IN ('queued', 'pending', 'retrying')
 		GROUP BY status UNION ALL
+	SELECT 'mails', count(*) FROM mails WHERE status = 'queued' UNION ALL
 	SELECT 'replays', count(*) FROM replays WHERE status = 'running' UNION ALL
 	SELECT 'orders to accept', count(*) FROM acceptances UNION ALL
 	SELECT kind || ' jobs', count(*) FROM jobs GROUP BY kind UNION ALL

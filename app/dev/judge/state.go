@@ -27,12 +27,17 @@ type state struct {
 	Changes  []changeRow
 	Keys     []keyRow
 	Stocks   map[string][]productRow // by product
+	Asked    map[string][]replayRow  // versions by bulk replay: its begin and its end
+	Invited  map[string]string       // address by invitation
 
 	Deliveries  map[string]deliveryRow
 	Attempts    map[string][]attemptRow // by delivery, in the order of their numbers
 	Tests       []attemptRow            // of test.ping
 	Windows     []windowRow
 	Replays     []replayRow
+	Mails       []mailRow
+	Menu        []productRow
+	Booked      []reservationRow
 	Orders      map[string]orderRow
 	Items       []itemRow
 	Payments    map[string]paymentRow
@@ -96,6 +101,9 @@ func (s *state) load(ctx context.Context, conn *pgx.Conn) error {
 	}
 	s.Windows = append(s.Windows, read[windowRow](r, "plan_windows")...)
 	s.Replays = read[replayRow](r, "replays")
+	s.Mails = read[mailRow](r, "mails")
+	s.Menu = read[productRow](r, "products")
+	s.Booked = read[reservationRow](r, "reservations")
 	s.Orders = by(read[orderRow](r, "orders"), func(row orderRow) string { return row.ID })
 	s.Items = read[itemRow](r, "order_items")
 	s.Payments = by(read[paymentRow](r, "payments"), func(row paymentRow) string { return row.ID })
@@ -150,6 +158,7 @@ func by[T any](list []T, key func(T) string) map[string]T {
 func (s *state) loadLog(ctx context.Context, conn *pgx.Conn) error {
 	s.Events, s.Webhooks, s.Websites = map[string]*eventRow{}, map[string][]webhookRow{}, map[string][]websiteRow{}
 	s.Steps, s.Stocks = map[string][]deliveryRow{}, map[string][]productRow{}
+	s.Asked, s.Invited = map[string][]replayRow{}, map[string]string{}
 	rows, err := conn.Query(ctx, `SELECT number, at, xid::text::bigint, seen::text, source, content FROM judge.log
 		ORDER BY number`)
 	if err != nil {
@@ -209,6 +218,16 @@ func (s *state) add(l logged, source string, content []byte) error {
 		row := productRow{logged: l}
 		err := json.Unmarshal(content, &row)
 		s.Stocks[row.ID] = append(s.Stocks[row.ID], row)
+		return err
+	case "replays":
+		row := replayRow{logged: l}
+		err := json.Unmarshal(content, &row)
+		s.Asked[row.ID] = append(s.Asked[row.ID], row)
+		return err
+	case "invitations":
+		var row struct{ ID, Email string }
+		err := json.Unmarshal(content, &row)
+		s.Invited[row.ID] = row.Email
 		return err
 	case "plan_windows":
 		row := windowRow{logged: l}

@@ -48,6 +48,7 @@ type eventBody struct {
 		PaymentID   string `json:"paymentId"`
 		RefundID    string `json:"refundId"`
 		AmountMinor int64  `json:"amountMinor"`
+		PriceMinor  int64  `json:"priceMinor"`
 	} `json:"data"`
 }
 
@@ -102,6 +103,9 @@ type deliveryRow struct {
 	Ordered      bool       `json:"ordered"`
 	Generation   int        `json:"generation"`
 	CountedIn    *time.Time `json:"counted_in"`
+	Type         string     `json:"event_type"`
+	CreatedAt    time.Time  `json:"created_at"`
+	EndedAt      *time.Time `json:"ended_at"`
 }
 
 // classReplay is the class of deliveries that a replay has queued.
@@ -133,18 +137,6 @@ type windowRow struct {
 	StartsAt      time.Time `json:"starts_at"`
 	Started       int       `json:"started"`
 	ReplayStarted int       `json:"replays_started"`
-}
-
-// replayRow is a bulk replay.
-type replayRow struct {
-	ID       string  `json:"id"`
-	Store    string  `json:"store_id"`
-	Webhook  *string `json:"subscription_id"`
-	Status   string  `json:"status"`
-	Reason   string  `json:"reason"`
-	Matched  int     `json:"matched"`
-	Replayed int     `json:"replayed"`
-	Skipped  int     `json:"skipped"`
 }
 
 type orderRow struct {
@@ -219,12 +211,13 @@ type refundRow struct {
 	TipMinor    int64  `json:"tip_minor"`
 }
 
-// productRow is a stock that a product had.
+// productRow is a product with a stock that it had.
 type productRow struct {
 	logged
-	ID    string `json:"id"`
-	Store string `json:"store_id"`
-	Stock *int64 `json:"stock_quantity"`
+	ID         string `json:"id"`
+	Store      string `json:"store_id"`
+	Stock      *int64 `json:"stock_quantity"`
+	PriceMinor int64  `json:"price_minor"`
 }
 
 type customerRow struct {
@@ -233,6 +226,7 @@ type customerRow struct {
 	Kind          string     `json:"kind"`
 	LoyaltyPoints int64      `json:"loyalty_points"`
 	TotalOrders   int64      `json:"total_orders"`
+	Version       int64      `json:"version"`
 	ErasedAt      *time.Time `json:"erased_at"`
 }
 

@@ -32,6 +32,10 @@ CREATE TRIGGER judge AFTER INSERT ON idempotency_keys FOR EACH ROW
 CREATE TRIGGER judge_insert AFTER INSERT ON products FOR EACH ROW EXECUTE FUNCTION judge.write();
 CREATE TRIGGER judge_update AFTER UPDATE ON products FOR EACH ROW
     WHEN (OLD.stock_quantity IS DISTINCT FROM NEW.stock_quantity) EXECUTE FUNCTION judge.write();
+CREATE TRIGGER judge AFTER INSERT ON invitations FOR EACH ROW EXECUTE FUNCTION judge.write('token_hash');
+CREATE TRIGGER judge_insert AFTER INSERT ON replays FOR EACH ROW EXECUTE FUNCTION judge.write();
+CREATE TRIGGER judge_update AFTER UPDATE ON replays FOR EACH ROW
+    WHEN (OLD.status IS DISTINCT FROM NEW.status) EXECUTE FUNCTION judge.write();
 -- Claims delete the windows of the past.
 CREATE TRIGGER judge AFTER DELETE ON plan_windows FOR EACH ROW EXECUTE FUNCTION judge.write();
 CREATE TRIGGER judge_insert AFTER INSERT ON deliveries FOR EACH ROW EXECUTE FUNCTION judge.write();

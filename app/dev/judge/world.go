@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/client"
 	temporallog "go.temporal.io/sdk/log"
 
+	"github.com/comanda-dev/comanda/activities/smtptest"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/dev/flags"
 	"github.com/comanda-dev/comanda/app/dev/harness"
@@ -65,6 +66,9 @@ type world struct {
 	parts    []*part
 	failures []string // processes that have ended without a fault
 
+	mails     *smtptest.Server
+	stopMails func()
+
 	roots       *x509.CertPool
 	certificate tls.Certificate
 	client      *http.Client
@@ -94,6 +98,9 @@ func newWorld(ctx context.Context, dir string) (*world, error) {
 		return w, err
 	}
 	if w.storage, err = w.proxy(w.address(postgresPort)); err != nil {
+		return w, err
+	}
+	if err := w.startMails(ctx); err != nil {
 		return w, err
 	}
 	if err := w.startParts(ctx); err != nil {
@@ -213,6 +220,9 @@ func (w *world) stop() error {
 	}
 	if w.storage != nil {
 		w.storage.Close()
+	}
+	if w.stopMails != nil {
+		w.stopMails()
 	}
 	if w.postgres != nil {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
