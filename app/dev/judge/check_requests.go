@@ -113,7 +113,8 @@ func checkSilence(h *history, s *state) (found []violation) {
 		}
 		until := h.End.Add(time.Hour)
 		for _, other := range h.Operations {
-			if other.Kind == "switch webhook on" && other.Webhook == o.Webhook && other.End.After(o.Begin) &&
+			activates := other.Kind == "switch webhook on" || other.Kind == "renew webhook"
+			if activates && other.Webhook == o.Webhook && other.End.After(o.Begin) &&
 				other.Begin.Before(until) && o.Kind != "delete webhook" {
 				until = other.Begin
 			}

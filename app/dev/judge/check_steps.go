@@ -120,7 +120,7 @@ func checkBulkReplays(h *history, s *state, queued map[string]int) (found []viol
 		}
 	}
 	for _, o := range h.Operations {
-		bulk := o.Kind == "replay webhook" || o.Kind == "replay store"
+		bulk := slices.Contains([]string{"replay webhook", "replay store", "renew webhook"}, o.Kind)
 		if bulk && o.Result == done && !known[o.Subject] {
 			found = append(found, violation{Text: "the accepted " + o.Subject + " does not exist", Webhook: o.Webhook})
 		}

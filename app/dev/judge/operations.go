@@ -57,6 +57,7 @@ var kinds = []kind{
 	{"create webhook", true, false, 3, unsettled, createWebhook},
 	{"switch webhook off", true, false, 3, unsettled, switchWebhook(false)},
 	{"switch webhook on", true, false, 4, unsettled, switchWebhook(true)},
+	{"renew webhook", false, false, 2, unsettled, renewWebhook},
 	{"rotate secret", false, false, 2, unsettled, rotateSecret},
 	{"change ordering", true, false, 3, unsettled, changeOrdering},
 	{"change filter", false, false, 2, unsettled, changeFilter},
