@@ -74,7 +74,7 @@ func checkWatchers(h *history, s *state) (found []violation) {
 		}
 		for _, c := range changes[h.Stores[w.Site]] {
 			due := h.undisturbed(c.At).Add(showTime)
-			if c.At.After(w.Begin) && due.Before(w.End) && shown[c.Order] < c.Version {
+			if c.At.After(w.Begin) && due.Before(w.End) && shown[c.Order] < c.Version && !h.stepped(c.At) {
 				found = append(found, ofOrder(c.Order, "a stream of %s does not show version %d", w.Site, c.Version))
 			}
 		}
@@ -82,12 +82,12 @@ func checkWatchers(h *history, s *state) (found []violation) {
 	return found
 }
 
-// undisturbed returns the end of the last fault that disturbs a change, or the time of the change.
+// undisturbed returns a time, or the end of the aftermath of the faults that disturb it.
 func (h *history) undisturbed(at time.Time) time.Time {
 	due := at
 	for _, d := range h.Disturbances { // one after the other
-		if d.Begin.Before(due.Add(showTime)) && d.End.After(at.Add(-aftermath)) && d.End.After(due) {
-			due = d.End
+		if end := d.End.Add(aftermath); d.Begin.Before(due.Add(showTime)) && end.After(due) {
+			due = end
 		}
 	}
 	return due

@@ -47,8 +47,10 @@ func checkDeadlines(h *history, s *state) (found []violation) {
 			if o.Store != h.Stores[site] || o.Reason != app.ReasonNotAccepted || c.To == nil || *c.To != o.Status {
 				continue
 			}
-			took := c.At.Sub(placed[c.Order].At)
-			late := took > deadline+acceptTime && h.disturbed(c.At.Add(-acceptTime-aftermath), c.At) == 0
+			since := placed[c.Order].At
+			took := c.At.Sub(since)
+			due := h.undisturbed(since.Add(deadline)).Add(acceptTime)
+			late := c.At.After(due) && !h.stepped(since) && !h.stepped(c.At)
 			switch {
 			case c.From == nil || *c.From != string(app.OrderReceived):
 				found = append(found, ofOrder(c.Order, "is cancelled by its deadline, although it was accepted"))
