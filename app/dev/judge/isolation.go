@@ -65,16 +65,18 @@ const (
 
 // checkIsolation compares the delays of the quiet restaurant beside others with those that it has alone.
 func checkIsolation(alone, beside delays) (found []violation) {
+	add := func(format string, args ...any) {
+		found = append(found, violation{Checker: "isolation", Text: fmt.Sprintf(format, args...)})
+	}
 	for _, what := range []string{untilAttempt, untilResponse} {
 		of := measure{quiet, what}
 		if len(alone[of]) == 0 || len(beside[of]) == 0 {
-			found = append(found, violation{Text: fmt.Sprintf("%s of %s was not measured", what, quiet)})
+			add("%s of %s was not measured", what, quiet)
 			continue
 		}
 		was, is := p99(alone[of]), p99(beside[of])
 		if limit := isolationFactor*was + isolationRest; is > limit {
-			found = append(found, violation{Text: fmt.Sprintf("%s of %s takes %s (p99), and %s alone: more than %s", what,
-				quiet, is, was, limit)})
+			add("%s of %s takes %s (p99), and %s alone: more than %s", what, quiet, is, was, limit)
 		}
 	}
 	return found
