@@ -61,7 +61,8 @@ func newProxy(listener net.Listener, dial func() (net.Conn, error), delay time.D
 // SetDelay changes the delay of a delayed proxy, also for open connections.
 func (p *Proxy) SetDelay(delay time.Duration) { p.delay.Store(int64(delay)) }
 
-// Hold makes a delayed proxy keep all bytes until Release, as a network that loses all packets.
+// Hold makes a delayed proxy keep all bytes and the ends of connections until Release, as a network that loses all
+// packets.
 func (p *Proxy) Hold() {
 	p.lock.Lock()
 	defer p.lock.Unlock()
@@ -165,6 +166,7 @@ func (p *Proxy) copy(to, from net.Conn) {
 			from.Close() // ends the reader, which may wait for room in the line
 		}
 	}
+	p.awaitRelease()
 }
 
 // chunk is a piece of a delayed connection.

@@ -100,6 +100,46 @@ func TestHold(t *testing.T) {
 	}
 }
 
+// TestHoldKeepsEnds checks that the target of a held proxy does not see the end of a connection before the release.
+func TestHoldKeepsEnds(t *testing.T) {
+	t.Parallel()
+	listener, err := net.Listen("tcp", "127.0.0.1:0")
+	if err != nil {
+		t.Fatal(err)
+	}
+	began, ended := make(chan error), make(chan struct{})
+	proxy := NewProxyOn(listener, func() (net.Conn, error) {
+		near, far := net.Pipe()
+		go func() {
+			_, err := io.ReadFull(far, make([]byte, 1))
+			began <- err
+			io.Copy(io.Discard, far)
+			close(ended)
+		}()
+		return near, nil
+	}, 0)
+	defer proxy.Close()
+	conn, err := net.Dial("tcp", proxy.Address)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := conn.Write([]byte("x")); err != nil {
+		t.Fatal(err)
+	}
+	if err := <-began; err != nil {
+		t.Fatal(err)
+	}
+	proxy.Hold()
+	conn.Close()
+	select {
+	case <-ended:
+		t.Error("a held proxy: the target saw the end of the connection, want it to wait for the release")
+	case <-time.After(100 * time.Millisecond):
+	}
+	proxy.Release()
+	<-ended
+}
+
 // echoBehindProxy returns a delayed proxy without a delay, and a connection through it to a target that sends all bytes
 // back.
 func echoBehindProxy(t *testing.T) (*Proxy, net.Conn) {

@@ -33,6 +33,7 @@ var checkers = []checker{
 	{"readers", "a reader of the events reads each one once, by position, also after breaks", checkReaders},
 	{"watchers", "an open stream of orders shows each order that changes, in ascending versions", checkWatchers},
 	{"plans", "no window starts more first attempts than its plan allows, and each start is counted", checkPlans},
+	{"bursts", "deliveries share workflows as COMANDA_BURST says", checkBursts},
 	{"attempts", "attempts are numbered without gaps, and fit the delivery and the receiver", checkAttempts},
 	{"workflows", "the state of a workflow is that of its delivery", checkWorkflows},
 	{"order numbers", "the order numbers of a store have no gaps", checkOrderNumbers},
@@ -64,8 +65,18 @@ func ofOrder(id, format string, args ...any) violation {
 
 // disturbed returns the number of faults in a time.
 func (h *history) disturbed(begin, end time.Time) (n int) {
+	return h.faults(begin, end, func(disturbance) bool { return true })
+}
+
+// interrupted returns the number of faults in a time that can interrupt an attempt or its record.
+func (h *history) interrupted(begin, end time.Time) (n int) {
+	return h.faults(begin, end, func(d disturbance) bool { return !d.Gentle })
+}
+
+// faults counts the faults of a kind in a time.
+func (h *history) faults(begin, end time.Time, kind func(disturbance) bool) (n int) {
 	for _, d := range h.Disturbances {
-		if d.Begin.Before(end) && d.End.After(begin) {
+		if d.Begin.Before(end) && d.End.After(begin) && kind(d) {
 			n++
 		}
 	}

@@ -40,7 +40,7 @@ func checkAttempts(h *history, s *state) (found []violation) {
 const promptly = time.Second
 
 // checkResponses compares the recorded responses of a delivery with those of the receiver. Each recorded one was sent.
-// A success that was sent promptly is recorded, unless a fault lost it.
+// A success that was sent promptly is recorded, unless a fault interrupted the attempt.
 func checkResponses(
 	h *history, d deliveryRow, requests []request, recorded codes, delivered int,
 ) (found []violation) {
@@ -48,7 +48,7 @@ func checkResponses(
 	for _, r := range requests {
 		sent[r.Status]++
 		success := r.Status/100 == 2 && r.Answered.Sub(r.At) < promptly
-		if success && delivered == 0 && h.disturbed(r.At.Add(-aftermath), r.Answered.Add(aftermath)) == 0 {
+		if success && delivered == 0 && h.interrupted(r.At.Add(-aftermath), r.Answered.Add(aftermath)) == 0 {
 			found = append(found, ofDelivery(d, "a response %d was sent, and no success is recorded", r.Status))
 		}
 	}

@@ -98,6 +98,10 @@ var deliveryMutants = []mutant{
 		b.post("e-o2/w1", 204)
 		b.post("e-o2/w1", 204)
 	}},
+	{"duplicates", "a shutdown that drops attempts", func(b *book) {
+		b.h.addDisturbance(disturbance{Fault: "rolling-restart", Gentle: true, Begin: noon, End: noon.Add(time.Hour)})
+		b.post("e-o2/w1", 204)
+	}},
 	{"silence", "an attempt of a deleted webhook", func(b *book) { b.later("e-o3/w3") }},
 	{"silence", "an attempt of an inactive webhook", func(b *book) { b.later("e-o2/w2") }},
 	{"turns", "dispatch without turns", func(b *book) { b.swap("e-o1/w1", "e-paid/w1") }},
@@ -177,6 +181,11 @@ var deliveryMutants = []mutant{
 			b.s.Attempts[fmt.Sprint(n)] = []attemptRow{{Number: 1, At: noon}}
 		}
 	}},
+	{"bursts", "no burst", func(b *book) { b.h.Bursts = burstsAlways }},
+	{"bursts", "a burst that is switched off", func(b *book) {
+		b.h.Bursts = burstsOff
+		b.last("e-o1/w1", func(d *deliveryRow) { d.Burst = new("burst") })
+	}},
 	{"attempts", "a gap in the numbers", func(b *book) { b.s.Attempts["e-o1/w2"][3].Number = 5 }},
 	{"attempts", "an attempt that is not counted", func(b *book) {
 		b.last("e-o1/w2", func(d *deliveryRow) { d.Attempts-- })
@@ -189,6 +198,11 @@ var deliveryMutants = []mutant{
 		b.s.Attempts["e-o1/w2"][0].StatusCode = 418
 	}},
 	{"attempts", "a success that is recorded as a failure", func(b *book) {
+		b.h.Requests[b.of("e-refunded/w1")[1]].Status = 204
+		b.s.Attempts["e-refunded/w1"][1].StatusCode = 0
+	}},
+	{"attempts", "a success that a shutdown records as a failure", func(b *book) {
+		b.h.addDisturbance(disturbance{Fault: "rolling-restart", Gentle: true, Begin: noon, End: noon.Add(time.Hour)})
 		b.h.Requests[b.of("e-refunded/w1")[1]].Status = 204
 		b.s.Attempts["e-refunded/w1"][1].StatusCode = 0
 	}},

@@ -85,7 +85,7 @@ func checkDuplicates(h *history, s *state) (found []violation) {
 		list := requests[of]
 		first, last := list[0].At, list[len(list)-1]
 		recorded := last.At.Add(max(0, last.Answered.Sub(last.At)) + promptly)
-		if faults := h.disturbed(first.Add(-aftermath), recorded); n > faults {
+		if faults := h.interrupted(first.Add(-aftermath), recorded); n > faults {
 			found = append(found, violation{
 				Text:  fmt.Sprintf("%d requests, %d more than recorded attempts, during %d faults", len(list), n, faults),
 				Event: of.event, Webhook: of.webhook,

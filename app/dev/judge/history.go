@@ -62,6 +62,7 @@ type request struct {
 type disturbance struct {
 	Fault      string
 	Detail     string // for example the process
+	Gentle     bool   // interrupts no attempt
 	Begin, End time.Time
 }
 
@@ -69,6 +70,7 @@ type disturbance struct {
 type history struct {
 	Seed       uint64
 	Lasts      time.Duration // of the plan
+	Bursts     string        // COMANDA_BURST
 	Begin, End time.Time
 	Stores     map[string]string        // id of the store of each site
 	Deadlines  map[string]time.Duration // of orders that nobody accepts, by site; none = no deadline

@@ -90,7 +90,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 
 // judge makes a run, and searches for a shorter one if it fails and the options ask for it.
 func judge(ctx context.Context, o options, out io.Writer) error {
-	fmt.Fprintf(out, "Seed %d, %s\n", o.seed, o.lasts)
+	fmt.Fprintf(out, "Seed %d, %s, bursts %s\n", o.seed, o.lasts, burstsOf(o.seed))
 	dir, err := trial(ctx, o, out)
 	if dir != "" {
 		fmt.Fprintf(out, "Logs and database: %s\n", dir)

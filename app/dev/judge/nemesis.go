@@ -35,6 +35,8 @@ var faults = []fault{
 	{"serve-without-postgres", "an API does not reach PostgreSQL", nil, separate("serve", true, false)},
 	{"temporal-without-postgres", "Temporal does not reach PostgreSQL", nil, separateTemporal},
 	{"postgres-unreachable", "nothing reaches PostgreSQL", nil, separatePostgres},
+	{"host-gone", "an API and a worker end without closing their connections", nil, loseHost},
+	{"slow-postgres", "PostgreSQL responds 100 ms later", nil, slowPostgres},
 	{"restart-postgres", "PostgreSQL closes all connections and starts again", nil, restartPostgres},
 	{"end-sessions", "PostgreSQL ends each session of Comanda, again and again", nil, endSessions},
 	{"connections-exhausted", "PostgreSQL accepts no further connection of Comanda or Temporal", nil, exhaustConnections},
@@ -104,6 +106,11 @@ func (w *world) nemesis(ctx context.Context, h *history, list []fault, until tim
 	return wait(ctx, time.Until(until))
 }
 
+// gentle are the faults that interrupt no attempt: the workers run, or end in their own time.
+var gentle = []string{
+	"kill-serve", "suspend-serve", "serve-without-postgres", "slow-postgres", "clock-postgres", "rolling-restart",
+}
+
 // disturb runs a fault, and starts the processes that it has ended.
 func (w *world) disturb(ctx context.Context, f fault, random *rand.Rand, lasts time.Duration) (disturbance, error) {
 	d := disturbance{Fault: f.name}
@@ -111,12 +118,14 @@ func (w *world) disturb(ctx context.Context, f fault, random *rand.Rand, lasts t
 		return d, err
 	}
 	d.Begin = time.Now()
+	w.abandoned = false
 	var err error
 	if d.Detail, err = f.run(ctx, w, random, lasts); err != nil {
 		return d, err
 	}
 	err = w.startParts(ctx)
 	d.End = time.Now()
+	d.Gentle = slices.Contains(gentle, f.name) && !w.abandoned
 	return d, err
 }
 

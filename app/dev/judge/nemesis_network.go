@@ -33,11 +33,15 @@ func separateTemporal(ctx context.Context, w *world, r *rand.Rand, lasts time.Du
 }
 
 func separatePostgres(ctx context.Context, w *world, r *rand.Rand, lasts time.Duration) (string, error) {
-	proxies := []*harness.Proxy{w.storage}
+	return partition(ctx, r, lasts, append(w.proxiesOfPostgres(), w.storage))
+}
+
+// proxiesOfPostgres returns the proxies of all parts to PostgreSQL.
+func (w *world) proxiesOfPostgres() (list []*harness.Proxy) {
 	for _, p := range w.parts {
-		proxies = append(proxies, p.postgres)
+		list = append(list, p.postgres)
 	}
-	return partition(ctx, r, lasts, proxies)
+	return list
 }
 
 // partition makes proxies either close their connections and refuse others, or lose all packets.
@@ -55,6 +59,41 @@ func partition(ctx context.Context, r *rand.Rand, lasts time.Duration, proxies [
 	}
 	return "packets lost", wait(ctx, lasts)
 }
+
+// silentTime is the time after which PostgreSQL ends the session of a host that is gone, as its settings for TCP say.
+// Proxies on this host acknowledge all packets, so that a fault ends the sessions.
+const silentTime = 30 * time.Second
+
+// loseHost ends an API and a worker whose connections stay open for PostgreSQL and Temporal, with their locks.
+func loseHost(ctx context.Context, w *world, r *rand.Rand, lasts time.Duration) (string, error) {
+	host := []*part{w.pick(r, "serve"), w.pick(r, "worker")}
+	for _, p := range host {
+		for _, proxy := range []*harness.Proxy{p.postgres, p.temporal} {
+			proxy.Hold()
+			defer func() {
+				proxy.Cut() // before the release: the bytes that it has kept are lost
+				proxy.Release()
+				proxy.Mend()
+			}()
+		}
+		if err := p.kill(w); err != nil {
+			return "", err
+		}
+	}
+	return host[0].name + " and " + host[1].name, wait(ctx, min(lasts, silentTime))
+}
+
+// slowPostgres delays each packet to and from PostgreSQL.
+func slowPostgres(ctx context.Context, w *world, _ *rand.Rand, lasts time.Duration) (string, error) {
+	for _, p := range append(w.proxiesOfPostgres(), w.storage) {
+		p.SetDelay(slowDelay)
+		defer p.SetDelay(0)
+	}
+	return "", wait(ctx, lasts)
+}
+
+// slowDelay is the delay in each direction.
+const slowDelay = 50 * time.Millisecond
 
 // logins are the roles with which Comanda and Temporal connect to PostgreSQL.
 var logins = [...]string{"comanda_login", "comanda_system_login", "temporal"}

@@ -7,6 +7,7 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
+	"strings"
 	"syscall"
 	"time"
 
@@ -115,6 +116,7 @@ func (p *part) start(ctx context.Context, w *world) error {
 		"TEMPORAL_ADDRESS":            p.temporal.Address,
 		"COMANDA_LISTEN":              p.listen,
 		"COMANDA_SMTP_URL":            w.mailURL(),
+		"COMANDA_BURST":               w.bursts,
 	})
 	process, err := w.programs.StartComanda(ctx, w.infra, p.program, own)
 	if err != nil {
@@ -134,7 +136,9 @@ func (p *part) kill(w *world) error {
 func (p *part) terminate(ctx context.Context, w *world) error {
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()
-	return errors.Join(p.process.Stop(ctx), p.forget(w))
+	err := p.process.Stop(ctx)
+	w.abandoned = w.abandoned || strings.Contains(p.process.Output(), "attempts are still running")
+	return errors.Join(err, p.forget(w))
 }
 
 // forget stores the log of a part that a fault has ended.

@@ -52,7 +52,8 @@ func (s *span) of(plan []planned) (part []planned, lasts time.Duration) {
 // run makes the operations and the faults in an installation in a directory, waits until everything has ended, and
 // reports the violations.
 func run(ctx context.Context, o options, dir string, out io.Writer) (err error) {
-	w, err := newWorld(ctx, dir)
+	h := &history{Seed: o.seed, Lasts: o.lasts, Bursts: burstsOf(o.seed)}
+	w, err := newWorld(ctx, dir, h.Bursts)
 	defer func() { err = errors.Join(err, w.stop()) }()
 	if err != nil {
 		return err
@@ -60,7 +61,6 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if err := watch(ctx, w.SuperuserURL()); err != nil {
 		return fmt.Errorf("watch the database: %w", err)
 	}
-	h := &history{Seed: o.seed, Lasts: o.lasts}
 	fmt.Fprintln(out, "Setting up the websites")
 	s, err := newSites(ctx, w, h, o.sites)
 	defer s.close()

@@ -106,6 +106,7 @@ type deliveryRow struct {
 	Type         string     `json:"event_type"`
 	CreatedAt    time.Time  `json:"created_at"`
 	EndedAt      *time.Time `json:"ended_at"`
+	Burst        *string    `json:"burst_id"`
 }
 
 // classReplay is the class of deliveries that a replay has queued.

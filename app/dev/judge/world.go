@@ -61,10 +61,13 @@ type world struct {
 	postgres *localpg.Server
 	log      *os.File // of PostgreSQL
 	clock    harness.Clock
+	bursts   string // COMANDA_BURST
 	infra    *harness.Infra
 	storage  *harness.Proxy // from Temporal to PostgreSQL
 	parts    []*part
 	failures []string // processes that have ended without a fault
+	// abandoned means that a worker has stopped before all of its attempts had ended, because they took too long.
+	abandoned bool
 
 	mails     *smtptest.Server
 	stopMails func()
@@ -77,12 +80,12 @@ type world struct {
 }
 
 // newWorld starts an installation in a directory. stop must be called also after an error.
-func newWorld(ctx context.Context, dir string) (*world, error) {
+func newWorld(ctx context.Context, dir, bursts string) (*world, error) {
 	port, err := freeport.Ports(flags.Ports + 3)
 	if err != nil {
 		return nil, err
 	}
-	w := &world{dir: dir, port: port, clock: harness.Clock{File: filepath.Join(dir, "clock")}}
+	w := &world{dir: dir, port: port, bursts: bursts, clock: harness.Clock{File: filepath.Join(dir, "clock")}}
 	if err := os.Mkdir(w.logs(), 0o755); err != nil {
 		return w, err
 	}
