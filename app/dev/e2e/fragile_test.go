@@ -23,9 +23,8 @@ import (
 type fragileWorld struct {
 	*world
 
-	t           *testing.T
-	settings    map[string]string // of the API and the worker
-	environment []string          // of PostgreSQL, besides that of the test
+	t        *testing.T
+	settings map[string]string // of the API and the worker
 
 	dir             string
 	port            int // first port of the infrastructure
@@ -37,7 +36,7 @@ type fragileWorld struct {
 // newFragileWorld gives a test a world that it does not share. No part runs before revive.
 func newFragileWorld(t *testing.T) *fragileWorld {
 	t.Helper()
-	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-chaos-*")
+	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-fragile-*")
 	must(t, err)
 	must(t, os.Chmod(dir, 0o755)) // PostgreSQL may run as another user
 	f := &fragileWorld{t: t, settings: map[string]string{}, dir: dir, port: freePorts(t, 13)}
@@ -73,7 +72,7 @@ func (f *fragileWorld) revive() {
 	if f.postgres == nil {
 		f.postgres, err = localpg.Start(ctx, localpg.Options{
 			Dir: filepath.Join(f.dir, "postgres"), Port: f.port + 11, Durable: true,
-			Settings: map[string]string{"max_connections": "300"}, Environment: f.environment,
+			Settings: map[string]string{"max_connections": "300"},
 		})
 		must(f.t, err)
 	}

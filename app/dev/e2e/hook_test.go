@@ -163,3 +163,14 @@ func (h *hook) requestsOf(event string) (n int) {
 	}
 	return n
 }
+
+// events returns the number of distinct events, without the first requests.
+func (h *hook) events(but int) int {
+	h.lock.Lock()
+	defer h.lock.Unlock()
+	ids := map[string]bool{}
+	for _, one := range h.received[but:] {
+		ids[one.id] = true
+	}
+	return len(ids)
+}

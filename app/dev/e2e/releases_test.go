@@ -2,8 +2,12 @@ package e2e
 
 import (
 	"flag"
+	"fmt"
+	"maps"
+	"net/http"
 	"os/exec"
 	"path/filepath"
+	"sync"
 	"testing"
 	"time"
 
@@ -21,8 +25,7 @@ func TestPreviousRelease(t *testing.T) {
 		t.Skip("needs the revision of the previous release: -previous")
 	}
 	old := buildRevision(t, *previous)
-	c := newChaos(t, "always")
-	c.settings["COMANDA_RETRY_SCHEDULE"], c.settings["COMANDA_PLAN_WINDOW"] = "3s,3s,3s", releaseWindow.String()
+	c := newReleases(t)
 	startOld := func() *harness.Process {
 		process, err := old.StartComanda(t.Context(), worldOf(t).infra, "worker", c.settings)
 		must(t, err)
@@ -30,8 +33,6 @@ func TestPreviousRelease(t *testing.T) {
 		return process
 	}
 	const events = 150
-	c.worker.Kill()
-	c.revive()
 	beside := startOld()
 	c.during(events,
 		func() { beside.Kill(); beside = startOld() },
@@ -39,7 +40,7 @@ func TestPreviousRelease(t *testing.T) {
 		func() { beside.Kill(); beside = startOld() },
 	)
 	eventually(t, "every delivery has ended", func() error { return allEnded(t, events) })
-	c.checkReleases(events, 3)
+	c.check(events, 3)
 
 	must(t, beside.Stop(t.Context()))
 	c.restaurants[9].usePlanOf(releaseWindow, app.PlanStarter, 500)
@@ -52,7 +53,7 @@ func TestPreviousRelease(t *testing.T) {
 	startOld()
 	t.Logf("back to the previous release: %d deliveries are queued, %d have failed twice", waiting, failed)
 	eventually(t, "every delivery has ended", func() error { return allEnded(t, 2*events) })
-	c.checkReleases(2*events, 3)
+	c.check(2*events, 3)
 }
 
 // releaseWindow is the length of a plan's window.
@@ -70,10 +71,76 @@ func buildRevision(t *testing.T, revision string) harness.Programs {
 	return harness.Programs{Dev: programs(t).Dev, Comanda: filepath.Join(dir, "comanda")}
 }
 
-// checkReleases is check for workers of two releases, after the given number of kills.
-func (c *chaos) checkReleases(events, kills int) {
+const (
+	releaseRestaurants = 10
+	releaseHooks       = 2 // of each restaurant
+)
+
+// releases is a world with workers of two releases. The receivers of the first restaurant reject every attempt, those
+// of the second one the first attempt for each event.
+type releases struct {
+	*fragileWorld
+	restaurants []*restaurant
+	hooks       map[string]*hook // by webhook
+}
+
+func newReleases(t *testing.T) *releases {
+	t.Helper()
+	c := &releases{fragileWorld: newFragileWorld(t), hooks: map[string]*hook{}}
+	maps.Copy(c.settings, map[string]string{
+		"COMANDA_RETRY_SCHEDULE": "3s,3s,3s", "COMANDA_PLAN_WINDOW": releaseWindow.String(), "COMANDA_BURST": "always",
+	})
+	c.revive()
+	for i := range releaseRestaurants {
+		r := newRestaurant(t)
+		for range releaseHooks {
+			var h *hook
+			h = newHook(t, func(_ int, w http.ResponseWriter, r *http.Request) {
+				time.Sleep(20 * time.Millisecond) // so that attempts are in flight
+				w.WriteHeader(refused(i == 0 || i == 1 && h.requestsOf(r.Header.Get("X-Webhook-Id")) == 1))
+			})
+			h.arrived = make(chan int, 10_000)
+			c.hooks[r.subscribe(h).ID] = h
+		}
+		c.restaurants = append(c.restaurants, r)
+	}
+	return c
+}
+
+// during places orders and calls the disturbances one after the other while the orders are delivered.
+func (c *releases) during(events int, disturbances ...func()) {
 	c.t.Helper()
-	each := events / chaosRestaurants
+	before := c.arrived()
+	var placing sync.WaitGroup
+	defer placing.Wait()
+	for _, r := range c.restaurants {
+		placing.Go(func() {
+			for range events / releaseRestaurants {
+				if _, err := r.PlaceOrder(c.t.Context(), r.newOrder()); err != nil {
+					c.t.Errorf("order: got %v, want it placed", err)
+				}
+			}
+		})
+	}
+	for i, disturb := range disturbances {
+		at := before + (i+1)*events*releaseHooks*9/10/(len(disturbances)+1)
+		eventually(c.t, fmt.Sprintf("%d events have arrived", at), func() error { return atLeast(at, c.arrived()) })
+		disturb()
+	}
+}
+
+// arrived returns the number of deliveries that have reached their receivers.
+func (c *releases) arrived() (n int) {
+	for _, h := range c.hooks {
+		n += h.events(0)
+	}
+	return n
+}
+
+// check compares the receivers with the database after the given number of kills.
+func (c *releases) check(events, kills int) {
+	c.t.Helper()
+	each := events / releaseRestaurants
 	for id, h := range c.hooks {
 		if arrived := h.events(0); arrived != each {
 			c.t.Errorf("%s: got %d events, want %d", id, arrived, each)
@@ -86,6 +153,20 @@ func (c *chaos) checkReleases(events, kills int) {
 		}
 	}
 	bursts := count(c.t, "SELECT count(burst_id) FROM deliveries")
-	c.t.Logf("%d requests for %d deliveries, %d of them of bursts: %d duplicates",
-		c.requests(), events*chaosHooks, bursts, duplicates)
+	c.t.Logf("%d deliveries, %d of them of bursts: %d duplicates", events*releaseHooks, bursts, duplicates)
+}
+
+// allEnded returns an error unless all deliveries of the given number of events are delivered or dead letters.
+func allEnded(t *testing.T, events int) error {
+	var undispatched, ended, open int
+	err := worldOf(t).db.System().DB.QueryRowContext(t.Context(), `
+		SELECT (SELECT count(*) FROM undispatched),
+			count(DISTINCT event_id) FILTER (WHERE status IN ('delivered', 'dead_letter')),
+			count(*) FILTER (WHERE status NOT IN ('delivered', 'dead_letter'))
+		FROM deliveries`).Scan(&undispatched, &ended, &open)
+	if err == nil && (undispatched > 0 || open > 0 || ended != events) {
+		err = fmt.Errorf("%d of %d events have ended; %d wait for a relay, %d deliveries are open",
+			ended, events, undispatched, open)
+	}
+	return err
 }

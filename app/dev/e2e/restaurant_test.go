@@ -209,3 +209,15 @@ func (r *restaurant) attempts(webhook string) []comanda.Attempt {
 	slices.Reverse(list.Data)
 	return list.Data
 }
+
+// undelivered returns an error unless n deliveries are delivered.
+func (r *restaurant) undelivered(n int) error {
+	r.t.Helper()
+	var count int
+	err := worldOf(r.t).db.System().DB.QueryRowContext(r.t.Context(),
+		"SELECT count(*) FROM deliveries WHERE store_id = $1 AND status = 'delivered'", r.store).Scan(&count)
+	if err != nil || count != n {
+		return fmt.Errorf("%d of %d deliveries are delivered, error %v", count, n, err)
+	}
+	return nil
+}

@@ -2,7 +2,9 @@ package e2e
 
 import (
 	"errors"
+	"maps"
 	"net/http"
+	"slices"
 	"syscall"
 	"testing"
 	"time"
@@ -194,4 +196,33 @@ func (s *suspended) check(inFlight map[posted]int) {
 			s.t.Errorf("counted starts: got %d, want %d", n, want)
 		}
 	}
+}
+
+// posted identifies a delivery by its webhook and its event.
+type posted struct {
+	subscription string
+	event        string
+}
+
+// surplus returns the number of requests beyond the recorded attempts, by delivery. hooks are the receivers by webhook.
+func surplus(t *testing.T, hooks map[string]*hook) map[posted]int {
+	t.Helper()
+	n := map[posted]int{}
+	for id, h := range hooks {
+		for _, one := range h.all(t) {
+			n[posted{id, one.id}]++
+		}
+	}
+	rows, err := worldOf(t).db.System().DB.QueryContext(t.Context(), `SELECT subscription_id, event_id, count(*)
+		FROM attempts WHERE subscription_id = ANY ($1) GROUP BY 1, 2`, slices.Collect(maps.Keys(hooks)))
+	must(t, err)
+	defer rows.Close()
+	for rows.Next() {
+		var of posted
+		var attempts int
+		must(t, rows.Scan(&of.subscription, &of.event, &attempts))
+		n[of] -= attempts
+	}
+	must(t, rows.Err())
+	return n
 }

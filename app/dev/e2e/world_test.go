@@ -27,6 +27,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
+var long = flag.Bool("long", false, "test at full size: minutes instead of seconds")
+
 // world is an installation: the infrastructure and one API. A test starts its own workers, so it has the world for
 // itself.
 type world struct {

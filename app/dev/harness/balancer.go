@@ -18,10 +18,6 @@ const connectTimeout = 5 * time.Second
 type Balancer struct {
 	Addresses []string
 	TLS       *tls.Config
-	// Dial connects to an address; nil = on this host.
-	Dial func(ctx context.Context, address string) (net.Conn, error)
-	// Avoid reports whether an API is not ready. Its address is tried last; nil = all are ready.
-	Avoid func(address string) bool
 
 	turn atomic.Uint64
 }
@@ -37,18 +33,9 @@ func (b *Balancer) Client(timeout time.Duration) *http.Client {
 // connect returns a connection to the next API that accepts one.
 func (b *Balancer) connect(ctx context.Context) (net.Conn, error) {
 	first := int(b.turn.Add(1) % uint64(len(b.Addresses)))
-	var ready, others []string
-	for i := range b.Addresses {
-		address := b.Addresses[(first+i)%len(b.Addresses)]
-		if b.Avoid != nil && b.Avoid(address) {
-			others = append(others, address)
-		} else {
-			ready = append(ready, address)
-		}
-	}
 	var errs []error
-	for _, address := range append(ready, others...) {
-		conn, err := b.handshake(ctx, address)
+	for i := range b.Addresses {
+		conn, err := b.handshake(ctx, b.Addresses[(first+i)%len(b.Addresses)])
 		if err == nil {
 			return conn, nil
 		}
@@ -61,13 +48,7 @@ func (b *Balancer) connect(ctx context.Context) (net.Conn, error) {
 func (b *Balancer) handshake(ctx context.Context, address string) (net.Conn, error) {
 	ctx, cancel := context.WithTimeout(ctx, connectTimeout)
 	defer cancel()
-	dial := b.Dial
-	if dial == nil {
-		dial = func(ctx context.Context, address string) (net.Conn, error) {
-			return new(net.Dialer).DialContext(ctx, "tcp", address)
-		}
-	}
-	plain, err := dial(ctx, address)
+	plain, err := new(net.Dialer).DialContext(ctx, "tcp", address)
 	if err != nil {
 		return nil, err
 	}

@@ -25,24 +25,6 @@ import (
 // Programs are the paths of the built programs.
 type Programs struct {
 	Dev, Comanda string
-
-	// namespace is the network namespace in which the programs run, see In.
-	namespace string
-}
-
-// In returns the same programs, which run in a network namespace that `ip netns` has created. It needs root.
-func (p Programs) In(namespace string) Programs {
-	p.namespace = namespace
-	return p
-}
-
-// command returns the command that runs a program in the namespace.
-func (p Programs) command(ctx context.Context, path string, args ...string) *exec.Cmd {
-	if p.namespace == "" {
-		return exec.CommandContext(ctx, path, args...)
-	}
-	// ip replaces itself with the program, so that signals reach the program.
-	return exec.CommandContext(ctx, "ip", append([]string{"netns", "exec", p.namespace, path}, args...)...)
 }
 
 // Build builds the programs into a directory. It takes them from the directory TEST_PROGRAMS if the variable is set:
@@ -114,7 +96,7 @@ func (p Programs) StartInfraOn(
 		return nil, err
 	}
 	args := append([]string{"--infra", "--port", strconv.Itoa(port), "--data", data}, flags...)
-	process, err := p.start(p.Dev, settings, args...)
+	process, err := run(p.Dev, settings, args...)
 	if err != nil {
 		return nil, err
 	}
@@ -142,27 +124,21 @@ func (p Programs) StartComanda(
 	}
 	env["COMANDA_ADMIN_LISTEN"] = admin
 	maps.Copy(env, settings)
-	process, err := p.start(p.Comanda, env, part)
+	process, err := run(p.Comanda, env, part)
 	if err != nil {
 		return nil, err
 	}
 	process.Admin = "http://" + env["COMANDA_ADMIN_LISTEN"]
-	if err := process.await(ctx, func() bool { return p.healthy(ctx, env["COMANDA_ADMIN_LISTEN"]) }); err != nil {
+	if err := process.await(ctx, func() bool { return healthy(ctx, process.Admin) }); err != nil {
 		process.Kill()
 		return nil, err
 	}
 	return process, nil
 }
 
-// healthy reports whether the process with an admin listener at this address is ready. "comanda health" takes 36 ms of
-// processor time, so it asks only processes in a namespace, which this process cannot reach.
-func (p Programs) healthy(ctx context.Context, admin string) bool {
-	if p.namespace != "" {
-		check := p.command(ctx, p.Comanda, "health")
-		check.Env = []string{"COMANDA_ADMIN_LISTEN=" + admin}
-		return check.Run() == nil
-	}
-	request, err := http.NewRequestWithContext(ctx, http.MethodGet, "http://"+admin+"/readyz", nil)
+// healthy reports whether the process with an admin listener at this URL is ready.
+func healthy(ctx context.Context, admin string) bool {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, admin+"/readyz", nil)
 	if err != nil {
 		return false
 	}
@@ -176,7 +152,7 @@ func (p Programs) healthy(ctx context.Context, admin string) bool {
 
 // Start starts the production program with arguments, for example "listen". It does not wait until the program works.
 func (p Programs) Start(settings map[string]string, args ...string) (*Process, error) {
-	return p.start(p.Comanda, settings, args...)
+	return run(p.Comanda, settings, args...)
 }
 
 // Process is a running program.
@@ -188,8 +164,9 @@ type Process struct {
 	done  chan struct{}
 }
 
-func (p Programs) start(path string, env map[string]string, args ...string) (*Process, error) {
-	return start(p.command(context.Background(), path, args...), env)
+// run starts a program that no context ends.
+func run(path string, env map[string]string, args ...string) (*Process, error) {
+	return start(exec.CommandContext(context.Background(), path, args...), env)
 }
 
 func start(cmd *exec.Cmd, env map[string]string) (*Process, error) {

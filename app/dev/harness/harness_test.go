@@ -38,15 +38,14 @@ func TestHealthy(t *testing.T) {
 			w.WriteHeader(int(status.Load()))
 		}
 	}))
-	address := process.Listener.Addr().String()
 	for code, want := range map[int32]bool{http.StatusOK: true, http.StatusServiceUnavailable: false} {
 		status.Store(code)
-		if got := (Programs{}).healthy(t.Context(), address); got != want {
+		if got := healthy(t.Context(), process.URL); got != want {
 			t.Errorf("a process that responds with %d: got %t, want %t", code, got, want)
 		}
 	}
 	process.Close()
-	if (Programs{}).healthy(t.Context(), address) {
+	if healthy(t.Context(), process.URL) {
 		t.Error("a process that has ended: got healthy, want not")
 	}
 }
