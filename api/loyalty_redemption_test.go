@@ -231,6 +231,42 @@ func TestPointsOfLoweredOrderStay(t *testing.T) {
 	}
 }
 
+// The points that cover an order stay taken when payments that it does not need are refunded.
+func TestPointsThatCoverAnOrderStay(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := w.addMemberOfClub(2000)
+	pay := func(o orderOut, amount int64) (p app.Payment) {
+		t.Helper()
+		w.do("POST", "/orders/"+string(o.ID)+"/payments", w.tokens["OWNER"], altered(paymentBody(), object{
+			"amountMinor": amount,
+		})).ok(201, &p)
+		return p
+	}
+	refund := func(p app.Payment) {
+		t.Helper()
+		w.do("POST", "/payments/"+string(p.ID)+"/refunds", w.tokens["OWNER"], refundBody(p.AmountMinor)).ok(201, nil)
+	}
+	lower := func(o orderOut) {
+		t.Helper()
+		w.do("GET", "/orders/"+string(o.ID), w.tokens["OWNER"], nil).ok(200, &o)
+		w.amend(o, w.tokens["OWNER"], object{"items": []any{kept(o.Items[0], object{"quantity": 1})}}).ok(200, &o)
+		if o.TotalMinor != 0 {
+			t.Fatalf("total of the lowered order: got %d, want 0", o.TotalMinor)
+		}
+	}
+	overpaid := m.redeem(475, nil) // 1900 − 950
+	payment := pay(overpaid, 950)
+	lower(overpaid)
+	refund(payment)
+	deposited := m.redeem(475, nil)
+	refund(pay(deposited, 100))
+	lower(deposited)
+	w.setStatus(deposited, app.OrderConfirmed)
+	refund(pay(m.redeem(950, nil), 5)) // a payment by mistake
+	m.checkBalance("after the refunds", 100, "REDEEMED -475", "REDEEMED -475", "REDEEMED -950")
+}
+
 // Earned points that were redeemed meanwhile are not reversed.
 func TestReversalsStopAtZero(t *testing.T) {
 	t.Parallel()

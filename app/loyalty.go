@@ -70,10 +70,10 @@ type LoyaltyEntry struct {
 }
 
 // ReturnsPoints reports whether the customer gets the redeemed points back: the order is cancelled, or everything that
-// was paid is refunded and nothing is due any more.
+// was paid is refunded and nothing of its total is due any more. The points stay taken for an order that they cover.
 func (o Order) ReturnsPoints() bool {
 	return o.Status == OrderCancelled ||
-		o.PaidMinor > 0 && o.RefundedMinor == o.PaidMinor && o.CompensatedMinor >= o.TotalMinor
+		o.TotalMinor > 0 && o.PaidMinor > 0 && o.RefundedMinor == o.PaidMinor && o.CompensatedMinor >= o.TotalMinor
 }
 
 // EarnedPoints returns the points that the customer has earned with the order now: one per 100 minor units of the
