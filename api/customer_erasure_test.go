@@ -202,7 +202,8 @@ func TestEraseCustomer(t *testing.T) {
 		}
 		persistencetest.Attempt(t, w.db, c.ID, 1, app.AttemptDelivered, time.Second)
 	}
-	w.exec("UPDATE attempts SET response_body = $1, request_headers = '{}'", personal)
+	w.exec("UPDATE attempts SET response_body = $1, response_headers = $2, request_headers = '{}'", personal,
+		`{"Location": ["/`+personal+`"]}`)
 	books := func() (all []string) {
 		for _, path := range []string{"summary", "sales", "products", "channels", "customers"} {
 			a := w.do("GET", "/analytics/"+path+"?from=2026-03-14&to=2026-03-14", admin, nil).ok(200, nil)
@@ -227,6 +228,13 @@ func TestEraseCustomer(t *testing.T) {
 	if places := slices.DeleteFunc(w.placesOf(texts...), allowed); len(places) > 0 {
 		t.Errorf("personal data after the erasure: got %q, want none outside events", places)
 	}
+	attempt := w.do("GET", w.text(`SELECT '/webhooks/' || subscription_id || '/deliveries/' || id FROM attempts
+		WHERE delivery_id = $1`, open), admin, nil).ok(200, nil).Body.String()
+	for _, text := range texts {
+		if strings.Contains(attempt, text) {
+			t.Errorf("attempt of an open delivery: got %s, want it without %q", attempt, text)
+		}
+	}
 	w.do("POST", "/deliveries/"+string(ended)+"/replay", w.tokens["OWNER"], nil).refused(app.CodePayloadErased)
 	step, err := w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, 100)
 	w.must(err)
@@ -241,7 +249,8 @@ func TestEraseCustomer(t *testing.T) {
 	if err != nil || step.Waiting != 0 {
 		t.Errorf("last step: got %+v and error %v, want nothing that waits", step, err)
 	}
-	w.exec("UPDATE attempts SET response_body = NULL WHERE event_id NOT IN (SELECT id FROM outbox WHERE erasing <> '')")
+	w.exec(`UPDATE attempts SET response_body = NULL, response_headers = NULL
+		WHERE event_id NOT IN (SELECT id FROM outbox WHERE erasing <> '')`)
 	if places := w.placesOf(texts...); len(places) > 0 {
 		t.Errorf("personal data after the deliveries: got %q, want none", places)
 	}

@@ -113,20 +113,23 @@ func (r attemptDetailRow) detail() app.AttemptDetail {
 	return d
 }
 
-// AttemptDetail returns an attempt with its request and its response. It returns NOT_FOUND if the
-// store has no such subscription, or the subscription has no such attempt.
+// AttemptDetail returns an attempt with its request and its response. It omits headers and bodies of an event that is
+// about an erased customer. It returns NOT_FOUND if the store has no such subscription, or the subscription has no such
+// attempt.
 func (q *Queue) AttemptDetail(ctx context.Context, store app.StoreID, subscription app.SubscriptionID,
 	id app.AttemptID,
 ) (app.AttemptDetail, error) {
 	var row attemptDetailRow
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		return tx.NewRaw(`SELECT a.id, a.delivery_id, a.event_id, a.event_type, a.status, a.status_code,
-				a.response_time_ms, a.number, a.error, a.next_retry_at, a.attempted_at, a.request_url,
-				a.request_headers, e.body AS request_body, a.response_headers,
-				a.response_body, a.response_body IS NOT NULL AS body_kept, `+orderOfEvent+`
+				a.response_time_ms, a.number, a.error, a.next_retry_at, a.attempted_at, a.request_url, kept.*,
+				kept.response_body IS NOT NULL AS body_kept, `+orderOfEvent+`
 			FROM attempts a JOIN subscriptions s ON s.id = a.subscription_id AND s.store_id = a.store_id
 					AND s.deleted_at IS NULL
 				LEFT JOIN outbox e ON e.id = a.event_id AND e.store_id = a.store_id
+				LEFT JOIN LATERAL (
+					SELECT a.request_headers, e.body AS request_body, a.response_headers, a.response_body
+					WHERE e.erasing IS NULL) kept ON true
 			WHERE a.store_id = ? AND a.subscription_id = ? AND a.id = ?`, store, subscription, id).Scan(ctx, &row)
 	})
 	return row.detail(), err
