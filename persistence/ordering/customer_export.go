@@ -88,7 +88,7 @@ func (e export) payments(ctx context.Context) error {
 		Where("p.store_id = ?0 AND o.id IN "+everHeld+" AND "+customerAt("p.order_version")+" = ?1", e.Store,
 			e.Customer)
 	return pg.Pages(ctx, e.Tx, q, func(rows []paymentRow) error {
-		payments, err := withRefunds(ctx, e.Tx, e.Store, rows)
+		payments, err := withRefunds(ctx, e.Tx, e.Store, e.Customer, rows)
 		if err != nil {
 			return err
 		}

@@ -16,7 +16,7 @@ func (db *DB) StorePayments(
 	var payments []app.Payment
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		var rows []paymentRow
-		payments, err = scanPayments(ctx, tx, store, listPayments(tx, &rows, store, filter, after, limit), &rows)
+		payments, err = scanPayments(ctx, tx, store, "", listPayments(tx, &rows, store, filter, after, limit), &rows)
 		return err
 	})
 	return payments, err

@@ -149,7 +149,7 @@ func recordedPayment(ctx context.Context, tx bun.Tx, order app.Order, in app.New
 	var rows []paymentRow
 	q := selectPayments(tx, &rows).Where("p.store_id = ? AND p.provider = ? AND p.transaction_id = ?", order.StoreID,
 		in.Provider, in.TransactionID)
-	found, err := scanPayments(ctx, tx, order.StoreID, q, &rows)
+	found, err := scanPayments(ctx, tx, order.StoreID, "", q, &rows)
 	if err != nil {
 		return app.Payment{}, err
 	}
@@ -167,8 +167,9 @@ func recordedPayment(ctx context.Context, tx bun.Tx, order app.Order, in app.New
 	return found[0], nil
 }
 
-// Payments lists an order's payments with their refunds, newest first; for a customer, those of the customer's time. It
-// returns NOT_FOUND if the store has no such order, or customer is not "" and not the order's customer.
+// Payments lists an order's payments with their refunds, newest first; for a customer, those of the customer's time,
+// without the reasons of refunds from the time of another customer. It returns NOT_FOUND if the store has no such order,
+// or customer is not "" and not the order's customer.
 func (db *DB) Payments(
 	ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after pg.Cursor, limit int,
 ) ([]app.Payment, error) {
@@ -192,7 +193,7 @@ func (db *DB) Payments(
 		if after.ID != "" {
 			q.Where("(p.created_at, p.id) < (?, ?)", after.At, after.ID)
 		}
-		payments, err = scanPayments(ctx, tx, store, q, &rows)
+		payments, err = scanPayments(ctx, tx, store, customer, q, &rows)
 		return err
 	})
 	return payments, err
@@ -287,7 +288,7 @@ func lockPayment(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Payme
 		return app.Order{}, app.Payment{}, err
 	}
 	var rows []paymentRow
-	payments, err := scanPayments(ctx, tx, store, selectPayments(tx, &rows).
+	payments, err := scanPayments(ctx, tx, store, "", selectPayments(tx, &rows).
 		Where("p.store_id = ? AND p.id = ?", store, id), &rows)
 	if err != nil {
 		return app.Order{}, app.Payment{}, err
@@ -321,25 +322,30 @@ func selectPayments(tx bun.Tx, rows *[]paymentRow) *bun.SelectQuery {
 		Join("JOIN orders o ON o.store_id = p.store_id AND o.id = p.order_id")
 }
 
-// scanPayments runs a query of payments and adds the payments' refunds.
+// scanPayments runs a query of payments and adds the payments' refunds as [withRefunds] does.
 func scanPayments(
-	ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, rows *[]paymentRow,
+	ctx context.Context, tx bun.Tx, store app.StoreID, reader app.CustomerID, q *bun.SelectQuery, rows *[]paymentRow,
 ) ([]app.Payment, error) {
 	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
 		return []app.Payment{}, err
 	}
-	return withRefunds(ctx, tx, store, *rows)
+	return withRefunds(ctx, tx, store, reader, *rows)
 }
 
-// withRefunds returns payments with their refunds. There must be at least one payment.
-func withRefunds(ctx context.Context, tx bun.Tx, store app.StoreID, rows []paymentRow) ([]app.Payment, error) {
+// withRefunds returns payments with their refunds. If reader is not "", it omits the reasons of refunds from the time of
+// another customer. There must be at least one payment.
+func withRefunds(
+	ctx context.Context, tx bun.Tx, store app.StoreID, reader app.CustomerID, rows []paymentRow,
+) ([]app.Payment, error) {
 	ids := make([]app.PaymentID, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
 	}
 	var refunds []refundRow
-	err := tx.NewSelect().Model(&refunds).ExcludeColumn("business_date").
+	err := tx.NewSelect().Model(&refunds).ExcludeColumn("business_date", "reason").
 		ColumnExpr("r.business_date::text AS business_date").
+		ColumnExpr("CASE WHEN ? IN ('', "+customerAt("r.order_version")+") THEN r.reason ELSE '' END AS reason", reader).
+		Join("JOIN orders o ON o.store_id = r.store_id AND o.id = r.order_id").
 		Where("r.store_id = ? AND r.payment_id IN (?)", store, bun.List(ids)).OrderExpr("r.created_at, r.id").Scan(ctx)
 	refundsOf := map[app.PaymentID][]refundRow{}
 	for _, refund := range refunds {
