@@ -11,8 +11,9 @@ const (
 	// dispatchLimit is the number of events and deliveries that a dispatch writes, which takes about 5 ms. Events of
 	// other websites wait for as long.
 	dispatchLimit = 250
-	// dispatchRest is the pause after a dispatch, in relation to its duration, while queued deliveries wait for their
-	// start. More of them would only take processor time and connections from starts and from records.
+	// dispatchRest is the pause after a dispatch, in relation to its duration and at most promptStart, while queued
+	// deliveries wait for their start. More of them would only take processor time and connections from starts and from
+	// records.
 	dispatchRest = 3
 )
 
@@ -21,7 +22,8 @@ const (
 type dispatchPacing struct {
 	at       time.Time // next dispatch
 	last     time.Time
-	notified bool // since the last dispatch
+	rest     time.Duration // after the last dispatch, see dispatchRest
+	notified bool          // since the last dispatch
 }
 
 // starting is the state of the starts in which a dispatch is made.
@@ -36,7 +38,7 @@ func startDispatch(now time.Time) dispatchPacing { return dispatchPacing{at: now
 
 func (p *dispatchPacing) due(now time.Time) bool { return !now.Before(p.at) }
 
-// notify makes a dispatch due after a notification: immediately if starters are free, otherwise after busyPoll, to
+// notify makes a dispatch due after a notification: immediately if starters are free, otherwise after its rest, to
 // collect more events whose deliveries could not start sooner. In an overload it collects the events of burstPoll for
 // a burst. A relay that cannot claim waits for burstPoll, so that one that claims dispatches first.
 func (p *dispatchPacing) notify(now time.Time, free freeStarters, overloaded, canClaim bool) {
@@ -46,9 +48,9 @@ func (p *dispatchPacing) notify(now time.Time, free freeStarters, overloaded, ca
 	case !canClaim:
 		at = now.Add(burstPoll)
 	case overloaded:
-		at = p.last.Add(burstPoll)
+		at = p.last.Add(max(burstPoll, p.rest))
 	case !free.healthy:
-		at = p.last.Add(busyPoll)
+		at = p.last.Add(max(busyPoll, p.rest))
 	}
 	if at.Before(p.at) {
 		p.at = at
@@ -62,15 +64,18 @@ func (p *dispatchPacing) dispatched(
 	now time.Time, took time.Duration, did app.Dispatched, starts starting, err error,
 ) (claim bool) {
 	claim = p.notified && err == nil || did.Deliveries > 0
-	p.last, p.at, p.notified = now, now.Add(idlePoll), p.notified && err != nil
+	p.last, p.rest, p.at, p.notified = now, 0, now.Add(idlePoll), p.notified && err != nil
+	if starts.backlog || !starts.free.healthy {
+		p.rest = min(dispatchRest*took, promptStart)
+	}
 	switch {
 	case err != nil && did.Events == 0, !did.More:
-	case did.Events == 0, !starts.free.healthy:
+	case did.Events == 0:
 		p.at = now.Add(busyPoll)
-	case starts.backlog:
-		p.at = now.Add(min(dispatchRest*took, idlePoll))
+	case !starts.free.healthy:
+		p.at = now.Add(max(busyPoll, p.rest))
 	default:
-		p.at = now
+		p.at = now.Add(p.rest)
 	}
 	return claim
 }

@@ -54,6 +54,21 @@ func TestDispatchPacing(t *testing.T) {
 	}
 }
 
+// While starts are the limit, a dispatch rests in relation to its duration, also if the relay is notified.
+func TestDispatchRests(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]time.Duration{
+		5 * ms: busyPoll, 20 * ms: 60 * ms, 200 * ms: promptStart,
+	} {
+		p, busy := startDispatch(start), freeStarters{}
+		p.dispatched(start, took, app.Dispatched{Events: 2, Deliveries: 200, More: true}, starting{busy, true}, nil)
+		p.notify(start.Add(ms), busy, false, true)
+		if got := p.at.Sub(start); got != want {
+			t.Errorf("a dispatch that took %s rests for %s, want %s", took, got, want)
+		}
+	}
+}
+
 // A notification of a replay leads to a claim, also if the first dispatch after it fails.
 func TestNotificationLeadsToClaim(t *testing.T) {
 	t.Parallel()

@@ -163,8 +163,8 @@ func TestRelayWithFailingStarts(t *testing.T) {
 		running.Go(func() { gate.Run(ctx) })
 		running.Go(func() { relay.Run(ctx) })
 		time.Sleep(10 * time.Second)
-		if n := searches.Load(); n > 60 {
-			t.Errorf("%d searches within ten seconds, want at most 60", n)
+		if n := searches.Load(); n > 100 {
+			t.Errorf("%d searches within ten seconds, want at most 100", n)
 		}
 		temporal.change(nil)
 		time.Sleep(markEvery + unclaimDelay + 2*time.Second)

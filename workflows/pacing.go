@@ -75,8 +75,11 @@ type pacing struct {
 	moreAbandoned bool // the last takeover found deliveries, or had no capacity
 }
 
-// freeStarters are the starters that can take a large batch: at least half of their capacity is free.
-type freeStarters struct{ healthy, others bool }
+// freeStarters are the starters that can take a large batch: at least half of their places are free.
+type freeStarters struct {
+	healthy, others bool
+	place           bool // those of healthy deliveries have a free place
+}
 
 // startPacing returns a pacing in which every step is due.
 func startPacing(now time.Time) pacing {
@@ -105,14 +108,15 @@ func (p *pacing) wake(now time.Time) { p.claimAt, p.woken = now, true }
 
 // claimDue reports whether to claim deliveries: immediately if the last batch was filled and its starters are free, at
 // the time of the next search if those of healthy deliveries are free, and at least once per idlePoll. After a wake, it
-// does not wait for more room, because another website may have a share of it, but rests for busyPoll after a claim.
+// does not wait for more room than one place, because another website may have a share of it, but rests for busyPoll
+// after a claim.
 func (p *pacing) claimDue(now time.Time, free freeStarters) bool {
 	return !now.Before(p.nextClaim(free))
 }
 
 func (p *pacing) nextClaim(free freeStarters) time.Time {
 	rest := idlePoll
-	if p.woken {
+	if p.woken && free.place {
 		rest = busyPoll
 	}
 	switch {

@@ -16,7 +16,7 @@ import (
 func TestPauseAfterClaim(t *testing.T) {
 	t.Parallel()
 	limits := app.ClaimLimits{Batch: 64, SlowBatch: 16}
-	empty, full := freeStarters{true, true}, freeStarters{}
+	empty, full := freeStarters{true, true, true}, freeStarters{}
 	for name, test := range map[string]struct {
 		healthy, others int
 		more            bool
@@ -50,7 +50,7 @@ func TestPauseAfterClaim(t *testing.T) {
 func TestPausesGrowWithoutClaims(t *testing.T) {
 	t.Parallel()
 	p, at := startPacing(start), start
-	free := freeStarters{true, true}
+	free := freeStarters{true, true, true}
 	limits := app.ClaimLimits{Batch: 64, SlowBatch: 16}
 	for _, want := range []time.Duration{25 * ms, 50 * ms, 100 * ms, 200 * ms, 400 * ms, 800 * ms, idlePoll, idlePoll} {
 		p.claimed(at, limits, 0, 0, true, nil)

@@ -184,7 +184,7 @@ func (r *relayRun) loop(ctx context.Context) {
 
 func (r *relayRun) freeStarters() freeStarters {
 	room := r.room().half(runtime.GOMAXPROCS(0))
-	return freeStarters{r.healthy.halfEmpty() && room, r.others.halfEmpty()}
+	return freeStarters{r.healthy.halfEmpty() && room, r.others.halfEmpty(), r.healthy.free() > 0}
 }
 
 // claim claims as many deliveries as the starters can take.

@@ -150,8 +150,30 @@ func (r *relayTest) run(t *testing.T, test func()) {
 	})
 }
 
+// warmUp lets the relay start deliveries fast, so that it claims a full batch next. Starts then take the given time.
+func (r *relayTest) warmUp(takes time.Duration) {
+	r.change(func() { r.enqueue(4 * testLimits.Batch) })
+	r.Wake()
+	time.Sleep(promptStart / 2)
+	r.starts()
+	r.slowTo(takes)
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.units = nil
+}
+
+// slowTo sets the duration of starts.
+func (r *relayTest) slowTo(takes time.Duration) {
+	r.lock.Lock()
+	defer r.lock.Unlock()
+	r.takes = takes
+}
+
 func (r *relayTest) start(ctx context.Context, claims []app.Claim) error {
-	time.Sleep(r.takes)
+	r.lock.Lock()
+	takes := r.takes
+	r.lock.Unlock()
+	time.Sleep(takes)
 	if claims[0].ID == r.hangs {
 		<-ctx.Done()
 	}
@@ -311,11 +333,13 @@ func TestRelaySeparatesSlowStarts(t *testing.T) {
 
 // While the starters are busy, queued deliveries are claimed in a few large batches.
 func TestRelayClaimsInLargeBatches(t *testing.T) {
-	r := &relayTest{queue: new(queue).enqueue(1000), takes: 5 * ms}
+	r := &relayTest{queue: new(queue)}
 	r.run(t, func() {
-		time.Sleep(5 * time.Second)
-		if started := r.starts(); len(started) != 1000 {
-			t.Errorf("%d starts, want 1000", len(started))
+		r.warmUp(5 * ms)
+		r.change(func() { r.enqueue(1000).searches = nil })
+		r.Wake()
+		for len(r.starts()) < 1000 {
+			time.Sleep(5 * ms)
 		}
 	})
 	small := 0
@@ -330,20 +354,40 @@ func TestRelayClaimsInLargeBatches(t *testing.T) {
 	}
 }
 
+// While starts take long, deliveries wait in the queue, not for a starter. When starts are fast again, so are claims.
+func TestRelayClaimsWhatStartsPromptly(t *testing.T) {
+	r := &relayTest{queue: new(queue).enqueue(500), takes: 3 * time.Second}
+	r.run(t, func() {
+		time.Sleep(10 * time.Second)
+		started := len(r.starts())
+		r.change(func() {
+			if claimed := 500 - len(r.queued); claimed > started+testLimits.Batch/4 {
+				t.Errorf("%d deliveries are claimed and %d started, want at most %d more claims",
+					claimed, started, testLimits.Batch/4)
+			}
+		})
+		r.slowTo(5 * ms)
+		time.Sleep(5 * time.Second)
+		if started := len(r.starts()); started != 500 {
+			t.Errorf("%d starts, want 500", started)
+		}
+	})
+}
+
 // The deliveries of a burst start as one unit.
 func TestRelayStartsBursts(t *testing.T) {
-	r := &relayTest{queue: new(queue).enqueue(5)}
-	r.queued[1].BurstID, r.queued[3].BurstID = "bst_1", "bst_1"
+	r := &relayTest{queue: new(queue).enqueue(3)}
+	r.queued[0].BurstID, r.queued[1].BurstID = "bst_1", "bst_1"
 	r.run(t, func() {
 		time.Sleep(time.Second)
 		started := r.starts()
 		slices.Sort(started)
-		if got := strings.Join(started, " "); got != "1 2+4 3 5" {
-			t.Errorf("started %s, want 1 2+4 3 5", got)
+		if got := strings.Join(started, " "); got != "1+2 3" {
+			t.Errorf("started %s, want 1+2 3", got)
 		}
 	})
-	if n := len(r.started); n != 5 {
-		t.Errorf("%d marked, want 5", n)
+	if n := len(r.started); n != 3 {
+		t.Errorf("%d marked, want 3", n)
 	}
 }
 
@@ -361,8 +405,11 @@ func TestRelayAdaptsToLatency(t *testing.T) {
 
 // A claim that has waited for a starter until its lease expired is left to the next search for abandoned claims.
 func TestRelayDropsExpiredClaims(t *testing.T) {
-	r := &relayTest{queue: new(queue).enqueue(testLimits.Batch), takes: 3 * time.Second}
+	r := &relayTest{queue: new(queue)}
 	r.run(t, func() {
+		r.warmUp(3 * time.Second)
+		r.change(func() { r.enqueue(testLimits.Batch) })
+		r.Wake()
 		time.Sleep(testLimits.Lease + r.takes)
 		before := len(r.starts())
 		time.Sleep(time.Minute)
@@ -383,8 +430,9 @@ func TestRelayDropsExpiredClaims(t *testing.T) {
 // claims start.
 func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 	const limited, unlimited = 50, 10
-	r := &relayTest{queue: new(queue), takes: time.Second}
+	r := &relayTest{queue: new(queue)}
 	r.run(t, func() {
+		r.warmUp(time.Second)
 		end := time.Now().Add(3 * time.Second)
 		r.change(func() {
 			r.enqueue(limited + unlimited)
@@ -404,7 +452,7 @@ func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 				t.Errorf("%d starts in the window, %d after it, %d queued again, want %d limited ones and %d of others",
 					inWindow, started-inWindow, again, limited, unlimited)
 			}
-			if got := ids(r.requeued); !strings.HasSuffix(got, "+50+51") {
+			if got := ids(r.requeued); !strings.HasSuffix(got, "+306+307") {
 				t.Errorf("queued again: %s, want both deliveries of the burst", got)
 			}
 		})
@@ -449,9 +497,14 @@ func TestRelayTakesOverManyClaims(t *testing.T) {
 
 // A relay that stops starts its remaining claims.
 func TestRelayFinishesItsClaims(t *testing.T) {
-	r := &relayTest{queue: new(queue).enqueue(64), takes: 100 * ms}
-	r.run(t, func() { time.Sleep(50 * ms) })
-	if n := len(r.started); n != 64 {
-		t.Errorf("%d starts, want 64", n)
+	r := &relayTest{queue: new(queue)}
+	r.run(t, func() {
+		r.warmUp(100 * ms)
+		r.change(func() { r.enqueue(testLimits.Batch) })
+		r.Wake()
+		time.Sleep(50 * ms)
+	})
+	if n := len(r.units); n != testLimits.Batch {
+		t.Errorf("%d starts, want %d", n, testLimits.Batch)
 	}
 }

@@ -18,16 +18,23 @@ type starterPolicy struct {
 	slowdown float64
 	// decrease is the factor by which the number then decreases.
 	decrease float64
+	// within is the time in which waiting units should start; 0 = any time. It limits their number, see places.
+	within time.Duration
 }
 
-// Limits of concurrent starts, set by load tests. Eight starters saturate a Temporal server on the same machine, where
-// a start takes 5 to 10 ms. Over a network, most of the duration is latency, and the number grows until the server is
-// saturated: to about 12 at 30 ms. 64 starters at 100 ms start 640 workflows per second, more than a server with a few
-// cores completes. Failing and slow subscriptions get a quarter of the starters.
+// Limits of concurrent starts, set by load tests. On the machine of the Temporal server, where a start takes 5 to 25
+// ms, three starters saturate the server with bursts, and several workers may share it. Over a network, most of the
+// duration is latency, and the number grows until the server is saturated: to about 12 at 30 ms. 64 starters at 100 ms
+// start 640 workflows per second, more than a server with a few cores completes. Failing and slow subscriptions get a
+// quarter of them.
 var (
-	healthyStarters = starterPolicy{min: 8, max: 64, slowdown: 2, decrease: 0.75}
+	healthyStarters = starterPolicy{min: 3, max: 64, slowdown: 2, decrease: 0.75, within: promptStart}
 	otherStarters   = starterPolicy{min: 2, max: 16, slowdown: 2, decrease: 0.75}
 )
+
+// promptStart is the time in which claimed units should start. The others wait in their queues, where they can share
+// bursts with later deliveries, and where websites take turns.
+const promptStart = 250 * time.Millisecond
 
 // startWindow measures a number of consecutive starts.
 type startWindow struct {
@@ -114,7 +121,7 @@ func (t *turns) started(unit waitingUnit) {
 // too long. If starts take long, each delivery whose lease expires would otherwise be started several times.
 type starters struct {
 	policy      starterPolicy
-	capacity    int // maximum number of waiting units
+	capacity    int // maximum number of waiting units, see places
 	start       func([]app.Claim) error
 	drop        func([][]app.Claim)
 	onHalfEmpty func() // called when a large batch can be added
@@ -128,6 +135,8 @@ type starters struct {
 	limit    int // concurrent starts
 	active   int
 	starting map[string]int // units of each website that are being started
+	ends     []time.Time    // of the recent starts, see places
+	full     bool           // since a relay has looked for half of the places
 	window   startWindow
 	shortest shortestStart
 }
@@ -179,7 +188,6 @@ func (s *starters) work() {
 
 func (s *starters) next() (unit []app.Claim, ok bool) {
 	s.lock.Lock()
-	full := !s.isHalfEmpty()
 	var late [][]app.Claim
 	for len(s.queue) > 0 && !s.now().Before(s.queue[0].until) {
 		late = append(late, s.take())
@@ -192,7 +200,8 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 	} else {
 		s.active--
 	}
-	freed := full && s.isHalfEmpty()
+	freed := s.full && s.isHalfEmpty()
+	s.full = s.full && !freed
 	s.lock.Unlock()
 	if len(late) > 0 {
 		s.drop(late)
@@ -226,6 +235,9 @@ func (s *starters) ended(unit []app.Claim) {
 func (s *starters) measure(began time.Time, took time.Duration, err error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	if s.policy.within > 0 {
+		s.ends = append(s.ends, s.now())
+	}
 	if err != nil { // the duration of a failed start is meaningless
 		s.window.failed++
 	} else {
@@ -246,7 +258,21 @@ func (s *starters) measure(began time.Time, took time.Duration, err error) {
 func (s *starters) free() int {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return max(0, s.capacity-len(s.queue))
+	return max(0, s.places()-len(s.queue))
+}
+
+// places returns the number of units that may wait: one for each free starter, and as many as have started within the
+// time of the policy. If starts take long, few units are claimed; if they become faster, their number doubles within
+// that time. The caller holds the lock.
+func (s *starters) places() int {
+	if s.policy.within == 0 {
+		return s.capacity
+	}
+	since := s.now().Add(-s.policy.within)
+	for len(s.ends) > 0 && s.ends[0].Before(since) {
+		s.ends = s.ends[1:]
+	}
+	return min(s.capacity, max(s.limit-s.active, len(s.ends)))
 }
 
 // waiting returns the number of units and of claims that wait for a starter, and the number of units with claims of
@@ -278,10 +304,14 @@ func websitesOf(unit []app.Claim) (websites []string) {
 func (s *starters) halfEmpty() bool {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	return s.isHalfEmpty()
+	s.full = !s.isHalfEmpty()
+	return !s.full
 }
 
-func (s *starters) isHalfEmpty() bool { return len(s.queue) <= s.capacity/2 }
+func (s *starters) isHalfEmpty() bool {
+	places := s.places()
+	return places > 0 && len(s.queue) <= places/2
+}
 
 // wait blocks until all units have been started.
 func (s *starters) wait() { s.running.Wait() }

@@ -47,7 +47,7 @@ func TestStartersSaturateDistantServer(t *testing.T) {
 		alone       time.Duration // duration of a single start
 		least, most int           // bounds of the number of starters
 	}{
-		{5 * ms, 8, 8}, {35 * ms, 8, 13}, {65 * ms, 11, 23}, {200 * ms, 34, 64},
+		{5 * ms, 3, 3}, {35 * ms, 8, 13}, {65 * ms, 11, 23}, {200 * ms, 34, 64},
 	} {
 		n, slowest := healthyStarters.min, healthyStarters.max
 		for round := range 200 {

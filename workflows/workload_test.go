@@ -60,7 +60,8 @@ func (n *neighbours) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (a
 	defer n.Unlock()
 	claims := take(&n.other, l.Batch)
 	for _, website := range n.busy {
-		for i := 0; i < l.BurstBatch/len(n.busy)/l.Burst*l.Burst && !slices.Contains(l.Full, website); i++ {
+		bursts := max(l.BurstBatch/len(n.busy)/l.Burst, min(1, l.BurstBatch))
+		for i := 0; i < bursts*l.Burst && !slices.Contains(l.Full, website); i++ {
 			claim := n.claim()
 			claim.Queue, claim.BurstID = website, app.BurstID(fmt.Sprint(n.taken/l.Burst))
 			claims = append(claims, claim)
