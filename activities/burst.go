@@ -59,7 +59,7 @@ type BurstInput struct {
 type BurstDelivery struct {
 	DeliveryID     app.DeliveryID     `json:"deliveryId"`
 	StoreID        app.StoreID        `json:"storeId"`
-	Queue          string             `json:"queue"` // the website, or the sandbox twin
+	Queue          string             `json:"queue"` // the website, or all its sandboxes
 	EventID        app.EventID        `json:"eventId"`
 	EventType      app.EventType      `json:"eventType"`
 	SubscriptionID app.SubscriptionID `json:"subscriptionId"`

@@ -79,7 +79,7 @@ type DeliverInput struct {
 	Attempt    int            `json:"attempt"` // from 1; continues across replays
 	RetryIn    time.Duration  `json:"retryIn"` // delay of the next attempt if this one fails; 0 = no next attempt
 	Lane       Lane           `json:"lane"`
-	Queue      string         `json:"queue"` // the website, or the sandbox twin
+	Queue      string         `json:"queue"` // the website, or all its sandboxes
 }
 
 // Outcome is the outcome of one call of [Deliveries.Deliver].

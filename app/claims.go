@@ -7,7 +7,7 @@ type Claim struct {
 	ID             DeliveryID
 	Generation     int // number of claims of the delivery so far, 0 = unknown; (ID, Generation) identifies this claim
 	StoreID        StoreID
-	Queue          string // the website, or the sandbox twin; at most 64 bytes
+	Queue          string // the website, or all its sandboxes; at most 64 bytes
 	EventID        EventID
 	SubscriptionID SubscriptionID
 	EventType      EventType

@@ -14,7 +14,7 @@ type Job struct {
 	ID      JobID
 	Kind    JobKind
 	StoreID StoreID
-	Queue   string // of the store's website, or of a sandbox
+	Queue   string // of the store's website, or of all its sandboxes
 	Subject string // id of the resource that the job is about
 	Urgent  bool   // it does not wait for jobs that are not urgent
 }

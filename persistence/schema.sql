@@ -1424,7 +1424,7 @@ CREATE SEQUENCE outbox_number_seq;
 CREATE VIEW plan_queues WITH (security_invoker=true) AS
  SELECT s.id AS store_id,
     s.website_id,
-    queue_of(s.*) AS queue,
+    plan_queue(queue_of(s.*), s.id) AS queue,
         CASE
             WHEN (s.sandbox_of IS NULL) THEN w.plan
             ELSE 'STARTER'::text
@@ -1722,12 +1722,20 @@ AS $function$
     SELECT hashtextextended('plan/' || queue, 0)
 $function$;
 
+CREATE FUNCTION plan_queue(queue text, store text)
+ RETURNS text
+ LANGUAGE sql
+ IMMUTABLE
+AS $function$
+    SELECT CASE WHEN queue LIKE '%/test' THEN queue || ':' || store ELSE queue END
+$function$;
+
 CREATE FUNCTION queue_of(store stores)
  RETURNS text
  LANGUAGE sql
  IMMUTABLE
 AS $function$
-    SELECT CASE WHEN store.sandbox_of IS NULL THEN store.website_id ELSE store.id END
+    SELECT store.website_id || CASE WHEN store.sandbox_of IS NULL THEN '' ELSE '/test' END
 $function$;
 
 CREATE FUNCTION rate_limit_wait(keys bytea[], most integer[], span interval, at timestamp with time zone)
@@ -1835,7 +1843,8 @@ BEGIN
     SELECT line.id, line.resource, s.store_id, store.queue
     FROM (SELECT DISTINCT id, resource FROM unnest(subscriptions, resources) AS u (id, resource)) line
         JOIN subscriptions s ON s.id = line.id
-        CROSS JOIN LATERAL (SELECT queue_of(st) AS queue FROM stores st WHERE st.id = s.store_id OFFSET 0) store
+        CROSS JOIN LATERAL (
+            SELECT plan_queue(queue_of(st), st.id) AS queue FROM stores st WHERE st.id = s.store_id OFFSET 0) store
     ORDER BY line.id, line.resource
     ON CONFLICT (subscription_id, resource) DO UPDATE SET delivery_id = t.delivery_id WHERE false;
     LOOP

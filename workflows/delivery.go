@@ -27,7 +27,7 @@ type DeliveryInput struct {
 	Policy         Policy             `json:"policy"`
 
 	Version int    `json:"version"` // see deliveryVersion
-	Queue   string `json:"queue"`   // the website or the sandbox twin
+	Queue   string `json:"queue"`   // the website, or all its sandboxes
 
 	// A run can continue a schedule: Place is the number of attempts that were already made, and NextAttempt is the
 	// time of the next one (nil = now).

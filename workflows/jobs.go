@@ -26,7 +26,7 @@ type JobStore interface {
 // JobInput is the input of a job's workflow.
 type JobInput struct {
 	StoreID app.StoreID `json:"storeId"`
-	Queue   string      `json:"queue"`   // the website or the sandbox twin
+	Queue   string      `json:"queue"`   // the website, or all its sandboxes
 	Subject string      `json:"subject"` // id of the resource that the job is about
 	Urgent  bool        `json:"urgent"`
 	Policy  JobPolicy   `json:"policy"`

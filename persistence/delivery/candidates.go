@@ -55,7 +55,7 @@ func (q *Queue) candidates(ctx context.Context, now time.Time, limits app.ClaimL
 		next.last = "" // all queues were read
 	}
 	q.positions.advance(next)
-	read.facts.Unread = next.last != "" || len(next.unread) > 0
+	read.facts.Unread = next.last != "" || len(next.unread) > 0 || read.unread
 	if !now.Before(app.LastPlanStart(now, q.planWindow)) {
 		read.omitLimited() // their first attempts would be made in the next window
 	}
@@ -70,6 +70,7 @@ type factReader struct {
 
 	last            string // last visited queue
 	visited, opened int
+	unread          bool                          // a visited queue with starts left was not read
 	cut             map[string]app.SubscriptionID // last read subscription of queues with unread ones
 }
 
@@ -89,7 +90,7 @@ type candidateRow struct {
 
 func (f *factReader) row(rows *sql.Rows) error {
 	var r candidateRow
-	err := rows.Scan(&f.last, &f.visited, &f.opened, &r.queue, &r.most, &r.started, &r.replays, &r.scarce,
+	err := rows.Scan(&f.last, &f.visited, &f.opened, &f.unread, &r.queue, &r.most, &r.started, &r.replays, &r.scarce,
 		&r.subscription, &r.cut, &r.active, &r.healthy, &r.quick, &r.pending, &r.young, &r.responses, &r.prompt,
 		&r.read, pgdialect.Array(&r.classes), pgdialect.Array(&r.ids), pgdialect.Array(&r.events),
 		pgdialect.Array(&r.positions), pgdialect.Array(&r.resources), pgdialect.Array(&r.due))

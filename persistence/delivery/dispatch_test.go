@@ -310,8 +310,8 @@ var queues = map[string]func(*testing.T){
 	"jobs":         TestJobsOfWebsitesTakeTurns,
 }
 
-// Each queue has a column queue, the website or the sandbox, and an index that begins with it, or with a class of rows
-// and then it. A table with such a column, or with leases, is a queue.
+// Each queue has a column queue, the website or its sandboxes, and an index that begins with it, or with a class of
+// rows and then it. A table with such a column, or with leases, is a queue.
 func TestQueuesAreFair(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)

@@ -151,7 +151,7 @@ func queueMissed(
 		INSERT INTO deliveries AS d (id, store_id, event_id, subscription_id, event_type, status, scheduled_for,
 			created_at, queue, class, replay_id, resource, position, ordered, held)
 		SELECT 'dlv_' || uuidv7_hex(?3::timestamptz, m.place), ?0, e.id, ?1, e.type, 'queued', ?3::timestamptz,
-			?3::timestamptz, queue_of(s), 2, ?4, e.subject, l.position, e.subject <> '', e.subject <> ''
+			?3::timestamptz, plan_queue(queue_of(s), s.id), 2, ?4, e.subject, l.position, e.subject <> '', e.subject <> ''
 		FROM unnest(?2::text[]) WITH ORDINALITY AS m (id, place)
 			JOIN outbox e ON e.id = m.id AND e.store_id = ?0 JOIN event_log l ON l.id = m.id JOIN stores s ON s.id = ?0
 			-- A teardown begins after this transaction.

@@ -27,7 +27,7 @@ func TestConcurrentClaimsKeepPlan(t *testing.T) {
 	setPlan(t, db, noon, r.Website, app.PlanStarter)
 	emit(t, db, app.EventOrderCreated, events, r.Stores...)
 	emit(t, db, app.EventOrderCreated, events, twin)
-	queues := []string{string(r.Website), string(twin)}
+	queues := []string{string(r.Website), string(r.Website) + "/test:" + string(twin)}
 
 	var lock sync.Mutex
 	seen := map[app.DeliveryID]bool{}

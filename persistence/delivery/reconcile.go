@@ -24,7 +24,7 @@ const overdueStatement = `WITH due AS MATERIALIZED (
 	)
 	UPDATE deliveries d SET check_at = $1::timestamptz + $3::interval - $2::interval FROM due WHERE d.id = due.id
 	RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts,
-		d.attempts - d.schedule_base AS place, d.generation, d.queue, d.class = 2 AS replay,
+		d.attempts - d.schedule_base AS place, d.generation, split_part(d.queue, ':', 1), d.class = 2 AS replay,
 		coalesce(d.burst_id, ''), d.status, d.next_retry_at,
 		EXISTS (SELECT FROM subscription_health h
 			WHERE h.subscription_id = d.subscription_id AND h.slow_until <= $1) AS quick`

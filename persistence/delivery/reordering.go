@@ -112,8 +112,8 @@ func (q *Queue) Reorder(ctx context.Context, now time.Time, store app.StoreID, i
 			Reordering bool
 			Queue      string
 		}
-		err := tx.NewRaw(`SELECT ordering, reordering, store_queue(store_id) AS queue FROM subscriptions
-			WHERE store_id = ? AND id = ? AND deleted_at IS NULL `+lock, store, id).Scan(ctx, &s)
+		err := tx.NewRaw(`SELECT ordering, reordering, plan_queue(store_queue(store_id), store_id) AS queue
+			FROM subscriptions WHERE store_id = ? AND id = ? AND deleted_at IS NULL `+lock, store, id).Scan(ctx, &s)
 		if errors.Is(err, sql.ErrNoRows) || err == nil && !s.Reordering {
 			next = app.Reordering{Done: true}
 			return nil

@@ -65,13 +65,18 @@ CREATE TABLE stores (
 CREATE INDEX stores_by_website ON stores (website_id);
 CALL fence('stores', 'id');
 
--- Returns the queue of a store: its website (by its id) or, for a sandbox, the store (by its id). Websites take turns
--- wherever their work is queued. The planner replaces queue_of by its expression; store_queue takes 30 µs.
+-- Returns the queue of a store: its website (by its id) or, for a sandbox, that of all sandboxes of the website. Queues
+-- take turns wherever work waits. The planner replaces queue_of by its expression; store_queue takes 30 µs.
 CREATE FUNCTION queue_of(store stores) RETURNS text LANGUAGE sql IMMUTABLE AS $$
-    SELECT CASE WHEN store.sandbox_of IS NULL THEN store.website_id ELSE store.id END
+    SELECT store.website_id || CASE WHEN store.sandbox_of IS NULL THEN '' ELSE '/test' END
 $$;
 CREATE FUNCTION store_queue(store text) RETURNS text LANGUAGE sql STABLE AS $$
     SELECT queue_of(s) FROM stores s WHERE s.id = store
+$$;
+-- Returns the queue of a store's deliveries, whose starts its plan limits: the queue of the store and, for a sandbox, a
+-- colon and the store (by its id).
+CREATE FUNCTION plan_queue(queue text, store text) RETURNS text LANGUAGE sql IMMUTABLE AS $$
+    SELECT CASE WHEN queue LIKE '%/test' THEN queue || ':' || store ELSE queue END
 $$;
 
 CREATE TABLE store_views (

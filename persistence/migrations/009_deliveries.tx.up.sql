@@ -9,7 +9,7 @@ CREATE TABLE deliveries (
     event_id        text NOT NULL,
     subscription_id text NOT NULL,
     event_type      text NOT NULL,
-    queue           text NOT NULL,                 -- plan_queues.queue of its store
+    queue           text NOT NULL,                 -- plan_queue of its store
     class           smallint NOT NULL DEFAULT 0    -- 0 = first delivery, 1 = of a customer.* event, 2 = replay
         CHECK (class BETWEEN 0 AND 2),
     status          text NOT NULL
@@ -73,7 +73,7 @@ CREATE TABLE turns (
     subscription_id text NOT NULL,
     resource        text NOT NULL,
     store_id        text NOT NULL,
-    queue           text NOT NULL,            -- store_queue of its store
+    queue           text NOT NULL,            -- plan_queue of its store
     delivery_id     text NOT NULL DEFAULT '', -- that has the turn
     PRIMARY KEY (subscription_id, resource)
 );
@@ -94,7 +94,8 @@ BEGIN
     SELECT line.id, line.resource, s.store_id, store.queue
     FROM (SELECT DISTINCT id, resource FROM unnest(subscriptions, resources) AS u (id, resource)) line
         JOIN subscriptions s ON s.id = line.id
-        CROSS JOIN LATERAL (SELECT queue_of(st) AS queue FROM stores st WHERE st.id = s.store_id OFFSET 0) store
+        CROSS JOIN LATERAL (
+            SELECT plan_queue(queue_of(st), st.id) AS queue FROM stores st WHERE st.id = s.store_id OFFSET 0) store
     ORDER BY line.id, line.resource
     ON CONFLICT (subscription_id, resource) DO UPDATE SET delivery_id = t.delivery_id WHERE false;
     LOOP
@@ -238,11 +239,10 @@ CREATE INDEX attempts_of_subscription ON attempts (subscription_id, attempted_at
     INCLUDE (store_id, status, event_type, response_time_ms, is_test);
 CALL fence('attempts', 'store_id');
 
--- The queue of each store: of its website (by its id) or, for a sandbox, of the store (by its id). The plan of a queue
--- limits its starts when deliveries are claimed.
+-- The plan of each store's deliveries and their queue. It limits the starts of the queue when deliveries are claimed.
 CREATE VIEW plan_queues WITH (security_invoker) AS
     SELECT s.id AS store_id, s.website_id,
-        queue_of(s) AS queue,
+        plan_queue(queue_of(s), s.id) AS queue,
         CASE WHEN s.sandbox_of IS NULL THEN w.plan ELSE 'STARTER' END AS plan
     FROM stores s JOIN websites w ON w.id = s.website_id;
 GRANT SELECT ON plan_queues TO comanda_system;

@@ -16,7 +16,7 @@ type storeRow struct {
 // queue returns the queue of the deliveries of a store: the website or the sandbox (docs/behaviour.md#plan-rate).
 func (s storeRow) queue() string {
 	if s.SandboxOf != nil {
-		return s.ID
+		return s.Website + "/test:" + s.ID
 	}
 	return s.Website
 }

@@ -41,4 +41,4 @@ FROM (SELECT *, count(*) OVER (PARTITION BY burst) AS size FROM taken
     set_config('synchronous_commit', 'off', true)
 WHERE d.id = t.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
-    d.generation, d.queue, d.class = 2, coalesce(d.burst_id, ''), t.position
+    d.generation, split_part(d.queue, ':', 1), d.class = 2, coalesce(d.burst_id, ''), t.position

@@ -18,7 +18,8 @@ WITH lapsed AS MATERIALIZED (
     SELECT id, burst_id FROM (
         SELECT min(id) AS id, burst_id,
             sum(count(*)) OVER (ORDER BY min(turn), burst_id IS NOT NULL, unit) - count(*) AS before
-        FROM (SELECT *, dense_rank() OVER (PARTITION BY queue ORDER BY lease_until, unit) AS turn
+        FROM (SELECT *, dense_rank() OVER (PARTITION BY split_part(queue, ':', 1)
+                ORDER BY lease_until, unit) AS turn
             FROM lapsed WHERE NOT passed) l
         GROUP BY unit, burst_id
     ) u WHERE before < $3
@@ -78,7 +79,7 @@ UPDATE deliveries d SET lease_until = $2, relay = $5, generation = d.generation 
     counted_in = coalesce(whole.counted_in, d.counted_in)
 FROM whole WHERE d.id = whole.id
 RETURNING d.id, d.store_id, d.event_id, d.subscription_id, d.event_type, d.attempts, d.attempts - d.schedule_base,
-    d.generation, d.queue, d.class = 2, coalesce(d.burst_id, ''),
+    d.generation, split_part(d.queue, ':', 1), d.class = 2, coalesce(d.burst_id, ''),
     d.counted_in IS NOT NULL,
     EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.slow_until <= $1),
     EXISTS (SELECT FROM subscription_health h WHERE h.subscription_id = d.subscription_id AND h.healthy)

@@ -138,8 +138,9 @@ WITH RECURSIVE turn (queue, store_id, number, type, wrapped, n) AS (
 ), delivery AS (
     INSERT INTO deliveries (id, store_id, event_id, subscription_id, event_type, status, scheduled_for, created_at,
         queue, class, resource, position, ordered, held)
-    SELECT 'dlv_' || uuidv7_hex($2, place), store_id, id, subscription_id, type, 'queued', occurred_at, $2, queue,
-        CASE WHEN type LIKE 'customer.%' THEN 1 ELSE 0 END, subject, position, is_ordered, is_ordered
+    SELECT 'dlv_' || uuidv7_hex($2, place), store_id, id, subscription_id, type, 'queued', occurred_at, $2,
+        plan_queue(queue, store_id), CASE WHEN type LIKE 'customer.%' THEN 1 ELSE 0 END, subject, position, is_ordered,
+        is_ordered
     FROM match ORDER BY place
     ON CONFLICT (event_id, subscription_id) DO NOTHING
     RETURNING 1

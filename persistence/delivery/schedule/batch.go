@@ -5,20 +5,29 @@ import (
 	"slices"
 )
 
-// takeTurns numbers the starts of a queue, which are in their order. Queues then take turns. The two lanes are numbered
-// separately, since they have separate capacities.
+// takeTurns numbers the starts of each website, which are in their order. Websites then take turns. The two lanes are
+// numbered separately, since they have separate capacities.
 func takeTurns(starts []start) {
-	turns := map[bool]int{}
-	for i := range starts {
-		lane := starts[i].subscription.prompt()
-		turns[lane]++
-		starts[i].turn = turns[lane]
+	type line struct {
+		website string
+		prompt  bool
 	}
+	turns := map[line]int{}
+	for i := range starts {
+		of := line{starts[i].queue.website(), starts[i].subscription.prompt()}
+		turns[of]++
+		starts[i].turn = turns[of]
+	}
+}
+
+// byTurn sorts starts by their turns.
+func byTurn(starts []start) {
+	slices.SortFunc(starts, func(a, b start) int { return cmp.Or(cmp.Compare(a.turn, b.turn), tie(a, b)) })
 }
 
 // batch returns the starts that one claim takes, in their order.
 func (l Limits) batch(ready []start, bursting bool) []start {
-	slices.SortFunc(ready, func(a, b start) int { return cmp.Or(cmp.Compare(a.turn, b.turn), tie(a, b)) })
+	byTurn(ready)
 	room := l.capacities(bursting)
 	var batch []start
 	for _, s := range ready {

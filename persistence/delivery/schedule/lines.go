@@ -16,7 +16,7 @@ type start struct {
 	place int  // among the deliveries of its subscription that wait for the same line, from 1
 	last  bool // more deliveries of its class may be queued
 	cut   bool // last, although the subscription has places for more
-	turn  int  // among the deliveries of its queue in the same lane, from 1
+	turn  int  // among the deliveries of its website in the same lane, from 1
 	burst int
 }
 

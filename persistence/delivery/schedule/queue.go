@@ -12,7 +12,7 @@ func (q *Queue) starts(limits Limits) (starts []start, more bool) {
 	places := map[*Subscription]int{}
 	for i := range q.Subscriptions {
 		s := &q.Subscriptions[i]
-		if places[s] = limits.places(s); places[s] <= 0 || s.prompt() && slices.Contains(limits.Full, q.ID) {
+		if places[s] = limits.places(s); places[s] <= 0 || s.prompt() && slices.Contains(limits.Full, q.website()) {
 			places[s], more = 0, true
 			continue
 		}

@@ -5,6 +5,7 @@ package schedule
 
 import (
 	"cmp"
+	"strings"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -27,12 +28,18 @@ type Facts struct {
 	Unread bool // other queues, or subscriptions of these queues, contain deliveries
 }
 
-// Queue is the queue of a website or of a sandbox.
+// Queue is the queue of a website or of a sandbox. The sandboxes of a website share the turns of a website.
 type Queue struct {
 	ID            string
 	Window        Window // of its plan
 	Scarce        bool   // more deliveries are queued than the window has free starts
 	Subscriptions []Subscription
+}
+
+// website returns the part of the id that names the website, or all its sandboxes.
+func (q *Queue) website() string {
+	website, _, _ := strings.Cut(q.ID, ":")
+	return website
 }
 
 // Subscription is an active subscription with queued deliveries.
@@ -104,6 +111,8 @@ func Decide(now time.Time, facts Facts, limits Limits) Decision {
 		ready = append(ready, starts...)
 		decision.More = decision.More || more
 	}
+	byTurn(ready) // queues of a website take the turns of the website in turn
+	takeTurns(ready)
 	waiting, waited := firstDeliveries(now, ready)
 	bursting := limits.bursting(waiting, waited)
 	batch := oneOfResource(limits.batch(ready, bursting))

@@ -79,6 +79,22 @@ func TestQueuesTakeTurns(t *testing.T) {
 	}
 }
 
+// The sandboxes of a website share the turns of a website equally.
+func TestSandboxesShareTurns(t *testing.T) {
+	t.Parallel()
+	var facts Facts
+	for i, id := range []string{"web", "web/test:a", "web/test:b", "web/test:c", "other"} {
+		facts.Queues = append(facts.Queues, Queue{ID: id, Subscriptions: []Subscription{
+			healthy(app.SubscriptionID(id), [Classes][]Delivery{First: deliveries(1_000*i, 100)}),
+		}})
+	}
+	decision := Decide(noon, facts, unbounded(63))
+	want := map[string]int{"web": 21, "web/test:a": 7, "web/test:b": 7, "web/test:c": 7, "other": 21}
+	if diff := gocmp.Diff(want, perQueue(decision.Claims)); diff != "" {
+		t.Errorf("claims by queue (-want +got): %s", diff)
+	}
+}
+
 // A full website gets no prompt deliveries. Its others do not wait, and neither do other websites.
 func TestFullQueueWaits(t *testing.T) {
 	t.Parallel()
@@ -274,7 +290,7 @@ func drawSubscription(t *rapid.T, id string) Subscription {
 
 func drawFacts(t *rapid.T) (facts Facts) {
 	for i := range rapid.IntRange(1, 5).Draw(t, "queues") {
-		q := Queue{ID: fmt.Sprint("web_", i)}
+		q := Queue{ID: rapid.SampledFrom([]string{fmt.Sprint("web_", i), fmt.Sprint("web/test:", i)}).Draw(t, "queue")}
 		queued := 0
 		for j := range rapid.IntRange(1, 5).Draw(t, "subscriptions") {
 			s := drawSubscription(t, fmt.Sprint("whk_", i, "_", j))
