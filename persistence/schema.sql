@@ -368,8 +368,9 @@ CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE ((replay_id IS
         (ARRAY['queued'::text, 'pending'::text])));
 CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE (status = ANY (ARRAY['retrying'::text,
         'dead_letter'::text]));
-CREATE INDEX deliveries_unfinished ON deliveries (COALESCE(check_at, next_retry_at, started_at)) WHERE ((status = ANY
-        (ARRAY['pending'::text, 'retrying'::text])) AND (COALESCE(check_at, next_retry_at, started_at) IS NOT NULL));
+CREATE INDEX deliveries_unfinished ON deliveries (queue, COALESCE(check_at, next_retry_at, started_at)) WHERE ((status =
+        ANY (ARRAY['pending'::text, 'retrying'::text])) AND (COALESCE(check_at, next_retry_at, started_at) IS NOT
+        NULL));
 ALTER TABLE deliveries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON deliveries TO comanda_system USING (true);
 CREATE POLICY one_store ON deliveries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,

@@ -18,8 +18,8 @@ import (
 // ReconcileStore finds overdue deliveries, and jobs whose workflows may be lost.
 type ReconcileStore interface {
 	// Overdue returns deliveries whose next step was due more than after ago, and records them as checked. It skips
-	// deliveries that a worker has checked within the last minute, or within after if that is shorter. The deliveries
-	// with the oldest check come first. It returns none while another worker executes this call.
+	// deliveries that a worker has checked within the last minute, or within after if that is shorter. Websites take
+	// turns, each with its oldest checks. It returns none while another worker executes this call.
 	Overdue(ctx context.Context, now time.Time, after time.Duration, limit int) (app.OverdueBatch, error)
 	// EnqueueLostJobs enqueues the jobs of work that has been unfinished for more than after again. It returns their
 	// number.

@@ -58,7 +58,7 @@ var Statements = map[string]Statement{
 	"MarkStarted":    {markStartedStatement, 3},
 	"Unclaim":        {unclaimStatement, 3},
 	"Requeue":        {requeueStatement, 2},
-	"Overdue":        {overdueStatement, 4},
+	"Overdue":        {overdueStatement, 5},
 	"ClaimJobs":      {claimJobsStatement, 9},
 	"PlanUsage":      {planUsageStatement, 2},
 	"QueueLine":      {queueLineStatement, 5},

@@ -103,8 +103,8 @@ func TestOverdueDeliveryData(t *testing.T) {
 	}
 }
 
-// If more deliveries are overdue than a batch can contain, those come first that became overdue first
-// or whose last check is oldest. Left counts the others. Each is returned once a minute.
+// If more deliveries of a website are overdue than a batch can contain, those come first that became overdue first or
+// whose last check is oldest. Left counts the others. Each is returned once a minute.
 func TestOverdueDeliveriesTakeTurns(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -135,6 +135,28 @@ func TestOverdueDeliveriesTakeTurns(t *testing.T) {
 		if diff := cmp.Diff(want, ids); diff != "" || got.Left != step.left {
 			t.Errorf("after %s: got %d left, want %d; claims (-want +got): %s", step.at, got.Left, step.left, diff)
 		}
+	}
+}
+
+// A new overdue delivery is in the first batch beside many older ones of another website and of its sandboxes.
+func TestOverdueDeliveriesOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	busy, quiet := open(t, db, "busy.example"), open(t, db, "quiet.example")
+	busy.Subscribe(t, db, 0, app.EventOrderCreated)
+	quiet.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 2_000, append(busy.sandboxes(t, db, 20), busy.Stores[0])...)
+	must(t, db.MarkStarted(t.Context(), noon, claimOnce(t, db.Queue, noon, all)))
+	enqueue(t, db, app.EventOrderCreated, 300, quiet.Stores[0])
+	must(t, db.MarkStarted(t.Context(), noon.Add(time.Minute), claimOnce(t, db.Queue, noon, all)))
+	got := overdue(t, db, noon.Add(time.Hour), 500)
+	perQueue := map[string]int{}
+	for _, o := range got.Claims {
+		perQueue[o.Queue]++
+	}
+	want := map[string]int{string(busy.Website): 95, string(busy.Website) + "/test": 160, string(quiet.Website): 166}
+	if diff := cmp.Diff(want, perQueue); diff != "" || got.Left != 2_300-95-160-166 {
+		t.Errorf("got %d left; overdue deliveries by queue (-want +got):\n%s", got.Left, diff)
 	}
 }
 

@@ -58,8 +58,8 @@ CREATE INDEX deliveries_ordered ON deliveries (subscription_id, resource)
 CREATE INDEX deliveries_leased ON deliveries (lease_until) WHERE status = 'pending' AND started_at IS NULL;
 -- Unfinished deliveries of a burst whose relay or worker has crashed.
 CREATE INDEX deliveries_of_burst ON deliveries (burst_id) WHERE burst_id IS NOT NULL AND status = 'pending';
--- Unfinished deliveries by the time of their next check, for the reconciler.
-CREATE INDEX deliveries_unfinished ON deliveries ((coalesce(check_at, next_retry_at, started_at)))
+-- Unfinished deliveries of each queue by the time of their next check, for the reconciler.
+CREATE INDEX deliveries_unfinished ON deliveries (queue, (coalesce(check_at, next_retry_at, started_at)))
     WHERE status IN ('pending', 'retrying') AND coalesce(check_at, next_retry_at, started_at) IS NOT NULL;
 -- Deliveries of a bulk replay by status, and those without an attempt.
 CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE replay_id IS NOT NULL;
