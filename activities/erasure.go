@@ -7,8 +7,13 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// erasureBatch is the maximum number of bodies that one transaction erases.
-const erasureBatch = 200
+const (
+	// erasureBatch is the maximum number of bodies that one transaction erases. With 100 webhooks, it takes half a second
+	// and longer.
+	erasureBatch = 50
+	// erasureSteps is the maximum number of these transactions in one step, after which other jobs of the website run.
+	erasureSteps = 20
+)
 
 // ErasureStore contains the events of erased customers.
 type ErasureStore interface {
@@ -16,10 +21,10 @@ type ErasureStore interface {
 	CancelErased(
 		ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, limit int,
 	) (int, error)
-	// EraseCustomerBodies erases bodies of a customer's events whose deliveries have ended, at most limit.
-	EraseCustomerBodies(
-		ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, limit int,
-	) (app.ErasureStep, error)
+	// EraseCustomerBodies erases the bodies of those of a customer's next events, at most limit, whose deliveries have
+	// ended.
+	EraseCustomerBodies(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID,
+		after app.EventID, limit int) (app.ErasureStep, error)
 }
 
 // Erasure contains the activity that erases the events of an erased customer. It can be repeated.
@@ -35,12 +40,14 @@ func NewErasure(store ErasureStore, now func() time.Time) *Erasure { return &Era
 type ErasureInput struct {
 	StoreID    app.StoreID    `json:"storeId"`
 	CustomerID app.CustomerID `json:"customerId"`
+	After      app.EventID    `json:"after,omitempty"` // last event of the previous step; "" = none
 }
 
-// EraseEvents erases the bodies of all events whose deliveries have ended. Deliveries that are queued for too long end.
+// EraseEvents erases the bodies of the next events whose deliveries have ended. Before the first step of a pass,
+// deliveries that are queued for too long end.
 func (e *Erasure) EraseEvents(ctx context.Context, in ErasureInput) (app.ErasureStep, error) {
 	var all app.ErasureStep
-	for {
+	for in.After == "" {
 		cancelled, err := e.store.CancelErased(ctx, e.now(), in.StoreID, in.CustomerID, erasureBatch)
 		if err != nil {
 			return all, err
@@ -49,14 +56,16 @@ func (e *Erasure) EraseEvents(ctx context.Context, in ErasureInput) (app.Erasure
 			break
 		}
 	}
-	for {
-		step, err := e.store.EraseCustomerBodies(ctx, e.now(), in.StoreID, in.CustomerID, erasureBatch)
+	all.Last = in.After
+	for range erasureSteps {
+		step, err := e.store.EraseCustomerBodies(ctx, e.now(), in.StoreID, in.CustomerID, all.Last, erasureBatch)
 		if err != nil {
 			return all, err
 		}
-		all.Erased, all.Waiting = all.Erased+step.Erased, step.Waiting
-		if step.Erased < erasureBatch {
-			return all, nil
+		all.Erased, all.Waiting, all.Last = all.Erased+step.Erased, all.Waiting+step.Waiting, step.Last
+		if all.Last == "" {
+			break
 		}
 	}
+	return all, nil
 }

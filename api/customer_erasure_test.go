@@ -236,7 +236,7 @@ func TestEraseCustomer(t *testing.T) {
 		}
 	}
 	w.do("POST", "/deliveries/"+string(ended)+"/replay", w.tokens["OWNER"], nil).refused(app.CodePayloadErased)
-	step, err := w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, 100)
+	step, err := w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, "", 100)
 	w.must(err)
 	if step.Waiting != 1 || step.Erased == 0 {
 		t.Errorf("first step: got %+v, want one event that waits for its retry", step)
@@ -245,7 +245,7 @@ func TestEraseCustomer(t *testing.T) {
 	for _, c := range persistencetest.Claim(t, w.db) { // customer.updated of the erasure
 		persistencetest.Attempt(t, w.db, c.ID, 1, app.AttemptDelivered, time.Second)
 	}
-	step, err = w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, 100)
+	step, err = w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, "", 100)
 	if err != nil || step.Waiting != 0 {
 		t.Errorf("last step: got %+v and error %v, want nothing that waits", step, err)
 	}
@@ -373,7 +373,7 @@ func TestEraseReservation(t *testing.T) {
 		}
 		w.exec("DELETE FROM undispatched WHERE event_id IN (SELECT id FROM outbox WHERE erasing = $1)", id)
 		w.exec("DELETE FROM deliveries WHERE event_id IN (SELECT id FROM outbox WHERE erasing = $1)", id)
-		step, err := w.db.EraseCustomerBodies(t.Context(), noon, own.id, app.CustomerID(id), 100)
+		step, err := w.db.EraseCustomerBodies(t.Context(), noon, own.id, app.CustomerID(id), "", 100)
 		w.must(err)
 		if step.Waiting != 0 || step.Erased < 2 {
 			t.Errorf("erasure of events: got %+v, want at least two, and none that waits", step)
@@ -430,7 +430,7 @@ func TestErasureCancelsQueuedDeliveries(t *testing.T) {
 	if n := w.text(queued + "false"); n != others {
 		t.Errorf("queued deliveries of others: got %s, want %s", n, others)
 	}
-	step, err := w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, 100)
+	step, err := w.db.EraseCustomerBodies(t.Context(), noon, own, s.Customer.ID, "", 100)
 	w.must(err)
 	if step.Waiting != 0 || step.Erased == 0 {
 		t.Errorf("erasure: got %+v, want no event that waits", step)

@@ -17,4 +17,6 @@ const FieldErased = "erased"
 type ErasureStep struct {
 	Erased  int64 `json:"erased"`  // bodies that this step erased
 	Waiting int64 `json:"waiting"` // events with deliveries that have not ended
+
+	Last EventID `json:"last,omitempty"` // last event that was read; "" = the last one of the customer
 }

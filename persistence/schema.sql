@@ -808,7 +808,7 @@ CREATE TABLE outbox (
     CONSTRAINT outbox_pkey PRIMARY KEY (id),
     CONSTRAINT outbox_trace_context_check CHECK ((length(trace_context) <= 128))
 );
-CREATE INDEX outbox_erasing ON outbox (erasing) WHERE (erasing IS NOT NULL);
+CREATE INDEX outbox_erasing ON outbox (erasing, id) WHERE (erasing IS NOT NULL);
 CREATE INDEX outbox_kept ON outbox (occurred_at, id) WHERE (body IS NOT NULL);
 CREATE INDEX outbox_of_subject ON outbox (subject);
 ALTER TABLE outbox ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

@@ -239,7 +239,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return count1(all, func(one app.Reservation) bool { return one.ID == reservation.ID }), err
 		},
 		"EraseCustomer": func(s app.StoreID) (int, error) {
-			_, err := db.EraseCustomerBodies(t.Context(), noon, s, customer.Customer.ID, 1)
+			_, err := db.EraseCustomerBodies(t.Context(), noon, s, customer.Customer.ID, "", 1)
 			if err == nil {
 				err = db.EraseCustomer(t.Context(), noon, app.Principal{StoreID: s}, app.Actor{}, customer.Customer.ID,
 					nil)

@@ -34,8 +34,8 @@ func Erasure(ctx workflow.Context, in JobInput) error {
 	customer := activities.ErasureInput{StoreID: in.StoreID, CustomerID: app.CustomerID(in.Subject)}
 	limit := workflow.Now(ctx).Add(app.ErasureLimit + erasurePause) // then a pass cancels queued deliveries
 	for pass, pause := 1, erasurePause; ; pass++ {
-		var step app.ErasureStep
-		if err := workflow.ExecuteActivity(ctx, activityEraseEvents, customer).Get(ctx, &step); err != nil {
+		step, err := erase(ctx, customer)
+		if err != nil {
 			return err
 		}
 		state.Erased, state.Waiting = state.Erased+step.Erased, step.Waiting
@@ -58,6 +58,20 @@ func Erasure(ctx workflow.Context, in JobInput) error {
 			return err
 		}
 		pause = min(2*pause, erasureMaxPause)
+	}
+}
+
+// erase erases the bodies of all events whose deliveries have ended.
+func erase(ctx workflow.Context, in activities.ErasureInput) (pass app.ErasureStep, err error) {
+	for {
+		var step app.ErasureStep
+		if err := workflow.ExecuteActivity(ctx, activityEraseEvents, in).Get(ctx, &step); err != nil {
+			return pass, err
+		}
+		pass.Erased, pass.Waiting = pass.Erased+step.Erased, pass.Waiting+step.Waiting
+		if in.After = step.Last; in.After == "" {
+			return pass, nil
+		}
 	}
 }
 

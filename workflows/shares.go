@@ -12,8 +12,8 @@ import (
 
 const (
 	// jobShare is the number of slots of jobs that the long steps of one website may occupy in a worker, and as many for
-	// its urgent ones. The fairness key alone decides only about free slots, and a step can take minutes.
-	jobShare = jobSlots / 5
+	// its urgent ones. The fairness key alone decides only about free slots, and few connections serve all steps.
+	jobShare = 1
 	// jobShareWait and jobShareMaxWait limit the pause of a step that finds the share occupied. It grows with each time,
 	// because every return costs a task of the server.
 	jobShareWait    = time.Second

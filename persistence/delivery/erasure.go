@@ -9,30 +9,43 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// EraseCustomerBodies erases the bodies of an erased customer's events whose deliveries have ended, at most limit,
-// together with the headers and bodies of their attempts. A repeated call erases the rest, and attempts that were
-// recorded after the end of their delivery.
-func (q *Queue) EraseCustomerBodies(
-	ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID, limit int,
+// EraseCustomerBodies reads the next events of an erased customer after the given one, at most limit. It erases the
+// bodies of those whose deliveries have ended, together with the headers and bodies of their attempts, also of attempts
+// that were recorded after their event was erased.
+func (q *Queue) EraseCustomerBodies(ctx context.Context, now time.Time, store app.StoreID, customer app.CustomerID,
+	after app.EventID, limit int,
 ) (app.ErasureStep, error) {
 	var step app.ErasureStep
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		step = app.ErasureStep{}
-		var ids []app.EventID
-		if err := tx.NewRaw(selectErasable, store, customer, limit).Scan(ctx, &ids); err != nil {
+		var read []struct {
+			ID            app.EventID
+			Erased, Ready bool
+		}
+		if err := tx.NewRaw(selectErasing, store, customer, after, limit).Scan(ctx, &read); err != nil {
 			return err
+		}
+		var ready, erased []app.EventID
+		for _, event := range read {
+			switch {
+			case event.Ready:
+				ready = append(ready, event.ID)
+			case event.Erased:
+				erased = append(erased, event.ID)
+			}
 		}
 		// A separate statement sees the replays that were committed before the events were locked. No delivery has
 		// ended after the last time.
 		never := now.AddDate(100, 0, 0)
-		if err := tx.Tx.QueryRowContext(ctx, eraseBodiesOf, ids, never).Scan(&step.Erased); err != nil {
+		if err := tx.Tx.QueryRowContext(ctx, eraseBodiesOf, ready, never).Scan(&step.Erased); err != nil {
 			return err
 		}
-		if _, err := tx.Tx.ExecContext(ctx, eraseLateAttempts, store, customer); err != nil {
-			return err
+		step.Waiting = int64(len(read)-len(erased)) - step.Erased
+		if len(read) == limit {
+			step.Last = read[limit-1].ID
 		}
-		return tx.Tx.QueryRowContext(ctx, `SELECT count(*) FROM outbox
-			WHERE store_id = $1 AND erasing = $2 AND body IS NOT NULL`, store, customer).Scan(&step.Waiting)
+		_, err := tx.Tx.ExecContext(ctx, eraseLateAttempts, store, erased)
+		return err
 	})
 	return step, err
 }
@@ -59,13 +72,12 @@ const (
 		UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
 		RETURNING d.event_id, d.event_type, d.ordered`
 
-	selectErasable = `SELECT e.id FROM outbox e
-		WHERE e.store_id = ?0 AND e.erasing = ?1 AND e.body IS NOT NULL AND ` + dispatchedEvent + `
-			AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = e.id AND d.ended_at IS NULL)
-		ORDER BY e.id LIMIT ?2 FOR UPDATE OF e`
+	selectErasing = `SELECT e.id, e.body IS NULL AS erased, e.body IS NOT NULL AND ` + dispatchedEvent + ` AS ready
+		FROM outbox e WHERE e.store_id = ?0 AND e.erasing = ?1 AND e.id > ?2
+		ORDER BY e.erasing, e.id LIMIT ?3 FOR UPDATE OF e`
 
 	eraseLateAttempts = `UPDATE attempts a SET request_headers = NULL, response_headers = NULL, response_body = NULL
-		FROM outbox e JOIN deliveries d ON d.event_id = e.id AND d.store_id = e.store_id
-		WHERE e.store_id = $1 AND e.erasing = $2 AND e.body IS NULL AND a.store_id = $1 AND a.delivery_id = d.id
+		FROM deliveries d
+		WHERE d.store_id = $1 AND d.event_id = ANY ($2) AND a.store_id = $1 AND a.delivery_id = d.id
 			AND (a.request_headers IS NOT NULL OR a.response_headers IS NOT NULL OR a.response_body IS NOT NULL)`
 )

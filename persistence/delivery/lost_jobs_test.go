@@ -128,7 +128,7 @@ func TestLostErasuresAreEnqueuedAgain(t *testing.T) {
 		t.Errorf("jobs (-want +got): %s", diff)
 	}
 	for _, id := range []app.CustomerID{customer, app.CustomerID(reservation)} {
-		step, err := db.EraseCustomerBodies(t.Context(), later, r.Stores[0], id, 100)
+		step, err := db.EraseCustomerBodies(t.Context(), later, r.Stores[0], id, "", 100)
 		must(t, err)
 		if step.Erased == 0 || step.Waiting != 0 {
 			t.Errorf("erasure of %s: got %+v, want all bodies", id, step)

@@ -17,7 +17,7 @@ CREATE TABLE outbox (
     erasing       text         -- customer or reservation whose erasure erases the body after its last delivery
 );
 CREATE INDEX outbox_of_subject ON outbox (subject);
-CREATE INDEX outbox_erasing ON outbox (erasing) WHERE erasing IS NOT NULL;
+CREATE INDEX outbox_erasing ON outbox (erasing, id) WHERE erasing IS NOT NULL;
 CREATE INDEX outbox_kept ON outbox (occurred_at, id) WHERE body IS NOT NULL; -- for the erasure of bodies by age
 CALL fence('outbox', 'store_id');
 
