@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"net/http"
+	"net/netip"
 	"runtime"
 	"strings"
 	"testing"
@@ -94,6 +95,26 @@ func TestSyntaxIsCheckedWithoutValues(t *testing.T) {
 			}
 		}
 	}
+}
+
+// Headers and texts that are much longer than an address, an id or an email are not split and not copied.
+func TestLongTextsBeforeAuthorization(t *testing.T) {
+	s := &Server{proxies: []netip.Prefix{netip.MustParsePrefix("10.0.0.0/8")}}
+	commas, long := strings.Repeat(",", 64<<10), []byte(`{"email":"`+strings.Repeat("e", maxBody-20)+`"}`)
+	for name, f := range map[string]func(){
+		"commas of an unknown peer": func() { s.clientAddr(forwardedBy("203.0.113.7:1", commas)) },
+		"commas of a proxy":         func() { s.clientAddr(forwardedBy("10.0.0.1:1", commas)) },
+		"email":                     func() { topLevelTexts(long, []string{"email"}) },
+	} {
+		if n := allocated(f); n > 64<<10 {
+			t.Errorf("%s: got %d bytes allocated, want at most 64 KiB", name, n)
+		}
+	}
+}
+
+// forwardedBy returns a request of a peer with a header X-Forwarded-For.
+func forwardedBy(peer, value string) *http.Request {
+	return &http.Request{RemoteAddr: peer, Header: http.Header{"X-Forwarded-For": {value}}}
 }
 
 // The CSV reader stops at the first column that it does not know and at a row that is too large.

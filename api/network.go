@@ -3,6 +3,7 @@ package api
 import (
 	"net/http"
 	"net/netip"
+	"slices"
 	"strings"
 )
 
@@ -19,13 +20,19 @@ func (s *Server) encrypted(r *http.Request) bool {
 // rightmost address in X-Forwarded-For that is not a trusted proxy's. Addresses left of it can be forged.
 func (s *Server) clientAddr(r *http.Request) netip.Addr {
 	client := peer(r)
-	hops := strings.Split(strings.Join(r.Header.Values("X-Forwarded-For"), ","), ",")
-	for i := len(hops) - 1; i >= 0 && s.trusted(client); i-- {
-		hop, ok := parseAddr(strings.TrimSpace(hops[i]))
-		if !ok {
-			break
+	// Values of other peers are not read, and those of trusted proxies no further than needed.
+	for _, value := range slices.Backward(r.Header.Values("X-Forwarded-For")) {
+		for more := true; more; {
+			if !s.trusted(client) {
+				return client
+			}
+			last := strings.LastIndexByte(value, ',')
+			hop, ok := parseAddr(strings.TrimSpace(value[last+1:]))
+			if !ok {
+				return client
+			}
+			client, value, more = hop, value[:max(last, 0)], last >= 0
 		}
-		client = hop
 	}
 	return client
 }

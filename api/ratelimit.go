@@ -299,8 +299,11 @@ func (c *call) account(members []string) (account []string, named bool) {
 	return account, true
 }
 
-// topLevelTexts returns some members of a body that are strings; none if one of them is repeated. It skips all others
-// without building their values.
+// maxTopLevelText is the maximum length of a text in JSON that [topLevelTexts] reads: an id, an email or a token.
+const maxTopLevelText = 16 << 10
+
+// topLevelTexts returns some members of a body that are strings; none if one of them is repeated. It skips all others,
+// without building their values, and returns "" for a text that is too long.
 func topLevelTexts(body []byte, members []string) map[string]string {
 	decoder := jsontext.NewDecoder(bytes.NewBuffer(body), jsontext.AllowDuplicateNames(true))
 	if token, err := decoder.ReadToken(); err != nil || token.Kind() != '{' {
@@ -308,8 +311,8 @@ func topLevelTexts(body []byte, members []string) map[string]string {
 	}
 	values, seen := map[string]string{}, map[string]bool{}
 	for decoder.PeekKind() == '"' {
-		name, _ := decoder.ReadToken()
-		i := slices.Index(members, name.String())
+		name, _ := decoder.ReadValue() // a part of the body
+		i := slices.Index(members, shortText(name))
 		if i >= 0 && seen[members[i]] {
 			return nil
 		}
@@ -317,10 +320,19 @@ func topLevelTexts(body []byte, members []string) map[string]string {
 			_ = decoder.SkipValue() // cannot fail: the syntax was checked
 			continue
 		}
-		value, _ := decoder.ReadToken()
-		seen[members[i]], values[members[i]] = true, value.String()
+		value, _ := decoder.ReadValue()
+		seen[members[i]], values[members[i]] = true, shortText(value)
 	}
 	return values
+}
+
+// shortText returns a string in JSON, or "" if it is longer than maxTopLevelText.
+func shortText(value jsontext.Value) string {
+	if len(value) > maxTopLevelText {
+		return ""
+	}
+	text, _ := jsontext.AppendUnquote(nil, value)
+	return string(text)
 }
 
 // neighborhood returns the network of a client whose addresses one customer of a provider can easily change: for IPv4
