@@ -36,7 +36,7 @@ func TestCertificateFollowsItsFiles(t *testing.T) {
 	address := unusedAddress(t)
 	ctx, stop := context.WithCancel(t.Context())
 	group, ctx := errgroup.WithContext(ctx)
-	if err := listen(ctx, group, "TEST", address, c, nil, http.NotFoundHandler(), zerolog.Nop()); err != nil {
+	if err := listen(ctx, group, "TEST", address, c, nil, nil, http.NotFoundHandler(), zerolog.Nop()); err != nil {
 		t.Fatal(err)
 	}
 	if got := served(t, address); got != "first.example" {

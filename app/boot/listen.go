@@ -21,10 +21,10 @@ const drainTimeout = 20 * time.Second
 
 // listen serves a handler in the background until ctx is done. Then it waits for open requests. name is the variable
 // that configures the address, for the error and the log. Without a certificate it serves plain HTTP. balancers are the
-// peers that use the PROXY protocol.
+// peers that use the PROXY protocol, proxies those whose connections are of many clients.
 func listen(
 	ctx context.Context, group *errgroup.Group, name, address string, certificate *certificate,
-	balancers []netip.Prefix, handler http.Handler, logger zerolog.Logger,
+	balancers, proxies []netip.Prefix, handler http.Handler, logger zerolog.Logger,
 ) error {
 	listener, err := new(net.ListenConfig).Listen(ctx, "tcp", address)
 	if err != nil {
@@ -33,6 +33,7 @@ func listen(
 	if len(balancers) > 0 {
 		listener = behindBalancers(listener, balancers, proxyHeaderTimeout)
 	}
+	listener = limitConnections(listener, maxConnections, proxies)
 	server := &http.Server{
 		Handler:           handler,
 		ReadHeaderTimeout: 10 * time.Second,

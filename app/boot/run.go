@@ -71,7 +71,8 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 	})
 	// The admin listener starts first, so that health checks work while the process waits for PostgreSQL and Temporal.
 	admin := api.Admin(health.ready, metrics, bool(config.Pprof))
-	if err := listen(serving, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, nil, admin, log); err != nil {
+	err = listen(serving, group, "COMANDA_ADMIN_LISTEN", config.AdminListen, nil, nil, nil, admin, log)
+	if err != nil {
 		return err
 	}
 	if err := admit(ctx, databases.one(), log); err != nil {
@@ -91,7 +92,7 @@ func Run(ctx context.Context, config Config, log zerolog.Logger, ready func()) e
 		handler = newAPI(serving, group, config, databases[API], temporal, metrics, log)
 		draining := drain(ctx, handler)
 		err = listen(serving, group, "COMANDA_LISTEN", config.Listen, config.certificate, config.ProxyProtocol,
-			draining, log)
+			config.TrustedProxies, draining, log)
 		if err != nil {
 			return err
 		}
