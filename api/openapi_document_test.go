@@ -17,7 +17,9 @@ import (
 
 // texts of the document, which clients read.
 var clientTexts = sync.OnceValue(func() *openapi.Texts {
-	read, err := openapi.ReadTexts(map[string]string{"columns": columnNames})
+	read, err := openapi.ReadTexts(map[string]string{
+		"columns": columnNames, "maxObject": fmt.Sprintf("%d KiB", app.MaxObject>>10),
+	})
 	must(err)
 	return read
 })

@@ -12,7 +12,8 @@ import (
 var (
 	updateOrder = handle("updateOrder", (*Server).amendOrder, app.CodeInvalidTransition, app.CodeInsufficientRole,
 		app.CodeProductUnavailable, app.CodeOptionInvalid, app.CodePriceNotSet, app.CodeAmountTooLarge,
-		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict)
+		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict,
+		app.CodeLimitReached)
 	tickOrderItem        = handle("tickOrderItem", (*Server).tickItem)
 	markOrderPrinted     = handle("markOrderPrinted", (*Server).markPrinted)
 	listOrderItemChanges = handle("listOrderItemChanges", (*Server).itemChanges)

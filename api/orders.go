@@ -13,11 +13,13 @@ import (
 var (
 	placeOrder = handle("placeOrder", (*Server).placeOrder,
 		app.CodeProductUnavailable, app.CodeOptionInvalid, app.CodePriceNotSet, app.CodeAmountTooLarge,
-		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict)
+		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict,
+		app.CodeLimitReached)
 	listOrders = handle("listOrders", (*Server).orders)
 	quoteOrder = handle("quoteOrder", (*Server).quoteOrder,
 		app.CodeProductUnavailable, app.CodeOptionInvalid, app.CodePriceNotSet, app.CodeAmountTooLarge,
-		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict)
+		app.CodeTotalMismatch, app.CodeStoreClosed, app.CodeOutsideBookingWindow, app.CodeConflict,
+		app.CodeLimitReached)
 	getOrder = handle("getOrder", (*Server).order)
 )
 

@@ -15,10 +15,10 @@ import (
 // Operations of products.
 var (
 	listProducts   = handle("listProducts", (*Server).products).documented(listBody[app.Product, cursorMeta]{})
-	createProduct  = handle("createProduct", (*Server).createProduct, app.CodeConflict)
+	createProduct  = handle("createProduct", (*Server).createProduct, app.CodeConflict, app.CodeLimitReached)
 	listCategories = handle("listCategories", (*Server).categories)
 	getProduct     = handle("getProduct", (*Server).product)
-	updateProduct  = handle("updateProduct", (*Server).changeProduct, app.CodeConflict)
+	updateProduct  = handle("updateProduct", (*Server).changeProduct, app.CodeConflict, app.CodeLimitReached)
 	deleteProduct  = handle("deleteProduct", (*Server).deleteProduct)
 )
 

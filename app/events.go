@@ -1,8 +1,6 @@
 package app
 
 import (
-	"bytes"
-	"encoding/json"
 	"strings"
 	"time"
 )
@@ -135,15 +133,15 @@ func (p Payment) Subject() string { return string(p.Order.ID) }
 // Subject returns the id of the refund's payment.
 func (r Refund) Subject() string { return string(r.PaymentID) }
 
-// NewEvent creates an event and encodes its body. It returns an error only if data cannot be encoded as JSON.
+// NewEvent creates an event and encodes its body. It returns LIMIT_REACHED if the body has more than [MaxEvent] bytes,
+// which only order.updated can reach: it contains the changed items before and after the change.
 func NewEvent(t EventType, store StoreID, now time.Time, data any) (Event, error) {
 	e := Event{ID: NewID[EventID](now), StoreID: store, Type: t, At: At(now)}
-	var body bytes.Buffer
-	encoder := json.NewEncoder(&body)
-	encoder.SetEscapeHTML(false)
-	if err := encoder.Encode(Envelope{e.ID, t, store, e.At, data}); err != nil {
-		return Event{}, err
+	var err error
+	e.Body, err = encoded(Envelope{e.ID, t, store, e.At, data})
+	if err == nil && len(e.Body) > MaxEvent {
+		err = Errorf(CodeLimitReached, "the event of the change would have more than %d bytes as JSON; "+
+			"make smaller changes, one after another", MaxEvent)
 	}
-	e.Body = bytes.TrimSuffix(body.Bytes(), []byte("\n"))
-	return e, nil
+	return e, err
 }

@@ -111,6 +111,9 @@ func (a *amendment) apply(ctx context.Context, tx bun.Tx) (app.Order, error) {
 	if err := checkTotal(a.ExpectedTotalMinor, a.row.TotalMinor); err != nil {
 		return app.Order{}, err
 	}
+	if err := a.row.order(a.items).CheckSize(); err != nil {
+		return app.Order{}, err
+	}
 	if err := a.setCustomer(ctx, tx); err != nil || len(a.changed) == 0 {
 		return a.before, err
 	}

@@ -90,7 +90,7 @@ func (r orderRow) order(items []itemRow) app.Order {
 // PlaceOrder places an order, at the current prices unless it has its own, and takes its items from stock. It emits
 // order.created and, for a new guest, customer.created. It returns VALIDATION_FAILED,
 // OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET,
-// AMOUNT_TOO_LARGE, TOTAL_MISMATCH, CONFLICT if another order has the externalId, and the errors of
+// AMOUNT_TOO_LARGE, TOTAL_MISMATCH, LIMIT_REACHED if the order is too large, CONFLICT if another order has the externalId, and the errors of
 // [pg.RunOnce].
 func (db *DB) PlaceOrder(
 	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *pg.Once,
@@ -242,6 +242,9 @@ func priceOrder(
 	}
 	if err == nil {
 		err = checkTotal(in.ExpectedTotalMinor, row.TotalMinor)
+	}
+	if err == nil {
+		err = row.order(items).CheckSize()
 	}
 	if err != nil {
 		return orderRow{}, err

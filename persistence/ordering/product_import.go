@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/uptrace/bun"
@@ -114,6 +115,9 @@ func planImport(
 			faults[i] = append(faults[i], inRow(i, fault))
 		}
 		planned[i] = p.finish(now, store)
+		if planned[i].changes() && app.CodeOf(planned[i].after.CheckSize()) == app.CodeLimitReached {
+			faults[i] = append(faults[i], inRow(i, tooLargeProduct))
+		}
 	}
 	taken, err := takenExternalIDs(ctx, tx, store, planned)
 	for row, fault := range taken {
@@ -122,9 +126,15 @@ func planImport(
 	return planned, slices.Concat(faults...), err
 }
 
-// inRow returns a fault of a row as a fault of the import.
+// tooLargeProduct is the fault of a row that makes a product too large.
+var tooLargeProduct = app.Detail{
+	Message: fmt.Sprintf("makes a product of more than %d bytes as JSON", app.MaxObject),
+}
+
+// inRow returns a fault of a row as a fault of the import. A fault without a path is one of the whole row.
 func inRow(row int, fault app.Detail) app.Detail {
-	return app.Detail{Path: fmt.Sprintf("rows[%d].%s", row, fault.Path), Message: fault.Message}
+	path := strings.TrimSuffix(fmt.Sprintf("rows[%d].%s", row, fault.Path), ".")
+	return app.Detail{Path: path, Message: fault.Message}
 }
 
 // finish completes a product to which a row was applied: the changed members, ids, version and times.

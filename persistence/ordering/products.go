@@ -179,7 +179,8 @@ func (db *DB) Product(
 }
 
 // CreateProduct adds a product to a store and emits product.created. It sets the id, the version and
-// the times. It returns CONFLICT if another product has the SKU or the externalId, and the errors of [pg.RunOnce].
+// the times. It returns CONFLICT if another product has the SKU or the externalId, LIMIT_REACHED if the product is too
+// large, and the errors of [pg.RunOnce].
 func (db *DB) CreateProduct(
 	ctx context.Context, now time.Time, store app.StoreID, p app.Product, once *pg.Once,
 ) (app.Product, error) {
@@ -189,6 +190,9 @@ func (db *DB) CreateProduct(
 		p.CreatedAt, p.UpdatedAt = app.At(now), app.At(now)
 		p.NewOptionIDs(now)
 		row := rowOfProduct(p)
+		if err := row.product(now).CheckSize(); err != nil {
+			return app.Product{}, err
+		}
 		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Product{}, skuTaken(err, p.SKU)
 		}
@@ -202,7 +206,7 @@ func (db *DB) CreateProduct(
 
 // ChangeProduct applies change to a product and emits product.updated. It records changed prices. It writes nothing if
 // change changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version), CONFLICT
-// if another product has the SKU or the externalId, and the errors of change.
+// if another product has the SKU or the externalId, LIMIT_REACHED if the product is too large, and the errors of change.
 func (db *DB) ChangeProduct(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.ProductID, version int64,
 	change func(*app.Product) error,
@@ -225,6 +229,9 @@ func (db *DB) ChangeProduct(
 			return nil
 		}
 		changed = changed.Revised(now)
+		if err := changed.CheckSize(); err != nil {
+			return err
+		}
 		row := rowOfProduct(changed)
 		if _, err := tx.NewUpdate().Model(&row).ExcludeColumn("id", "store_id", "created_at", "deleted_at").
 			Where("store_id = ? AND id = ?", store, id).Exec(ctx); err != nil {

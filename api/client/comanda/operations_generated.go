@@ -1347,12 +1347,14 @@ func (c *Client) AllOrders(
 
 // PlaceOrder sends POST /orders: place an order.
 //
+// An order has at most 960 KiB as JSON, with the names of its options.
+//
 // For every member of the store and API keys with the scope write:orders.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, IDEMPOTENCY_KEY_IN_USE,
 // TOTAL_MISMATCH, CONFLICT, IDEMPOTENCY_KEY_REUSED, PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET,
-// AMOUNT_TOO_LARGE, STORE_CLOSED, OUTSIDE_BOOKING_WINDOW, RATE_LIMITED.
+// AMOUNT_TOO_LARGE, STORE_CLOSED, OUTSIDE_BOOKING_WINDOW, LIMIT_REACHED, RATE_LIMITED.
 func (c *Client) PlaceOrder(ctx context.Context, body PlaceOrderRequest, options ...CallOption) (*Order, error) {
 	return fetch[Order](ctx, c, call{
 		method: "POST", path: "/orders", body: body, keyed: true,
@@ -1368,7 +1370,7 @@ func (c *Client) PlaceOrder(ctx context.Context, body PlaceOrderRequest, options
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, TOTAL_MISMATCH, CONFLICT,
 // PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET, AMOUNT_TOO_LARGE, STORE_CLOSED, OUTSIDE_BOOKING_WINDOW,
-// RATE_LIMITED.
+// LIMIT_REACHED, RATE_LIMITED.
 func (c *Client) QuoteOrder(ctx context.Context, body PlaceOrderRequest, options ...CallOption) (*OrderQuote, error) {
 	return fetch[OrderQuote](ctx, c, call{
 		method: "POST", path: "/orders/quote", body: body, safe: true,
@@ -1404,7 +1406,8 @@ type UpdateOrderParams struct {
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, IDEMPOTENCY_KEY_IN_USE,
 // INVALID_TRANSITION, TOTAL_MISMATCH, CONFLICT, VERSION_MISMATCH, IDEMPOTENCY_KEY_REUSED, PRODUCT_UNAVAILABLE,
-// OPTION_INVALID, PRICE_NOT_SET, AMOUNT_TOO_LARGE, STORE_CLOSED, OUTSIDE_BOOKING_WINDOW, RATE_LIMITED.
+// OPTION_INVALID, PRICE_NOT_SET, AMOUNT_TOO_LARGE, STORE_CLOSED, OUTSIDE_BOOKING_WINDOW, LIMIT_REACHED,
+// RATE_LIMITED.
 func (c *Client) UpdateOrder(
 	ctx context.Context, id string, params UpdateOrderParams, body AmendOrderRequest, options ...CallOption,
 ) (*Order, error) {
@@ -1903,11 +1906,13 @@ func (c *Client) AllProducts(
 
 // CreateProduct sends POST /products: create a product.
 //
+// A product has at most 960 KiB as JSON.
+//
 // For members with the role MANAGER or higher and API keys with the scope write:products.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, IDEMPOTENCY_KEY_IN_USE, CONFLICT,
-// IDEMPOTENCY_KEY_REUSED, RATE_LIMITED.
+// IDEMPOTENCY_KEY_REUSED, LIMIT_REACHED, RATE_LIMITED.
 func (c *Client) CreateProduct(
 	ctx context.Context, body CreateProductRequest, options ...CallOption,
 ) (*Product, error) {
@@ -2015,7 +2020,7 @@ func (c *Client) GetProduct(
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, NOT_FOUND, CONFLICT, VERSION_MISMATCH,
-// RATE_LIMITED.
+// LIMIT_REACHED, RATE_LIMITED.
 func (c *Client) UpdateProduct(
 	ctx context.Context, id string, body ChangeProductRequest, options ...CallOption,
 ) (*Product, error) {

@@ -22,7 +22,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["listChannelSales"];
@@ -237,7 +237,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createAPIKey"];
@@ -1345,7 +1345,7 @@ export interface paths {
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createAddress"];
@@ -1887,7 +1887,9 @@ export interface paths {
         put?: never;
         /**
          * Place an order
-         * @description For every member of the store and API keys with the scope write:orders.
+         * @description An order has at most 960 KiB as JSON, with the names of its options.
+         *
+         *     For every member of the store and API keys with the scope write:orders.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -1907,6 +1909,7 @@ export interface paths {
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
          *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
          *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["placeOrder"];
@@ -1970,6 +1973,7 @@ export interface paths {
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
          *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
          *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         patch: operations["updateOrder"];
@@ -2251,6 +2255,7 @@ export interface paths {
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
          *     - 422 `STORE_CLOSED`: the store takes no orders or reservations at this time; details have its nextOpenAt, if known
          *     - 422 `OUTSIDE_BOOKING_WINDOW`: the reservation or the order is for a time that is too early or too far ahead
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["quoteOrder"];
@@ -2380,7 +2385,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["summarizePayments"];
@@ -2581,7 +2586,7 @@ export interface paths {
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["openStore"];
@@ -2617,7 +2622,9 @@ export interface paths {
         put?: never;
         /**
          * Create a product
-         * @description For members with the role MANAGER or higher and API keys with the scope write:products.
+         * @description A product has at most 960 KiB as JSON.
+         *
+         *     For members with the role MANAGER or higher and API keys with the scope write:products.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -2630,6 +2637,7 @@ export interface paths {
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createProduct"];
@@ -2699,6 +2707,7 @@ export interface paths {
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 409 `VERSION_MISMATCH`: the resource has changed since the version in If-Match: read it again
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         patch: operations["updateProduct"];
@@ -2881,7 +2890,7 @@ export interface paths {
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["replayDeliveries"];
@@ -3348,7 +3357,7 @@ export interface paths {
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createStoreView"];
@@ -3434,7 +3443,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createStore"];
@@ -3584,7 +3593,7 @@ export interface paths {
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["createWebhook"];
@@ -3753,7 +3762,7 @@ export interface paths {
          *     - 404 `NOT_FOUND`: the resource does not exist
          *     - 409 `IDEMPOTENCY_KEY_IN_USE`: the first request with this Idempotency-Key is running: repeat it after Retry-After
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
-         *     - 422 `LIMIT_REACHED`: the maximum number of such resources is reached
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["replayWebhook"];
@@ -15883,6 +15892,7 @@ export interface operations {
             409: components["responses"]["Conflict"];
             413: components["responses"]["RequestEntityTooLarge"];
             415: components["responses"]["UnsupportedMediaType"];
+            422: components["responses"]["UnprocessableEntity"];
             429: components["responses"]["TooManyRequests"];
             500: components["responses"]["InternalServerError"];
             503: components["responses"]["ServiceUnavailable"];
