@@ -6,11 +6,11 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-const (
-	// maxBehind is the number of bytes that a stream of events may be behind. A slower stream ends.
-	maxBehind = 1 << 20
-	eventPage = 100 // events per read
-)
+// maxBehind is the number of bytes that a stream of events may be behind. A slower stream ends.
+const maxBehind = 1 << 20
+
+// eventPage limits a read. A stream that continues after an old event holds the page while its client reads it.
+var eventPage = app.PageLimit{Rows: 100, Bytes: 256 << 10}
 
 // eventSource is the part of persistence.DB that an eventFeed uses.
 type eventSource interface {
@@ -18,7 +18,7 @@ type eventSource interface {
 	EventHead(ctx context.Context, store app.StoreID) (int64, error)
 	EventHeads(ctx context.Context, stores []app.StoreID) (map[app.StoreID]int64, error)
 	Events(ctx context.Context, store app.StoreID, filter app.EventFilter, up bool, after int64,
-		limit int) ([]app.StoredEvent, error)
+		limit app.PageLimit) (events []app.StoredEvent, more bool, err error)
 }
 
 // eventFeed sends dispatched events to the streams of this process. It reads each event of a store once for all streams
@@ -53,15 +53,15 @@ func (f *eventFeed) read(ctx context.Context, s *storeReaders) error {
 		f.mu.Lock()
 		after := s.position
 		f.mu.Unlock()
-		page, ok, err := f.page(ctx, s, nil, after)
+		page, err := f.page(ctx, s, nil, after)
 		if err != nil || ctx.Err() != nil {
 			return err
 		}
-		if !ok {
+		if page == nil {
 			continue
 		}
-		messages := make([]message, len(page))
-		for i, e := range page {
+		messages := make([]message, len(page.events))
+		for i, e := range page.events {
 			text := f.text(s.store, e)
 			messages[i] = message{position: e.Position, kind: e.Type, text: text, size: len(text)}
 		}
@@ -70,23 +70,29 @@ func (f *eventFeed) read(ctx context.Context, s *storeReaders) error {
 			f.send(s, m)
 		}
 		f.mu.Unlock()
-		more = len(page) == eventPage
+		more = page.more
 	}
 	return nil
 }
 
-// page reads stored events of some types after a position; no types are all. ok is false if the requests of the website
-// take too long.
+// storedEvents is a page of stored events.
+type storedEvents struct {
+	events []app.StoredEvent
+	more   bool // later ones were stored when it was read
+}
+
+// page reads stored events of some types after a position; no types are all. It returns nil if the requests of the
+// website take too long.
 func (f *eventFeed) page(
 	ctx context.Context, s *storeReaders, types []app.EventType, after int64,
-) (page []app.StoredEvent, ok bool, err error) {
+) (*storedEvents, error) {
 	places, ok := f.work.enterRead(ctx, s.website)
 	if !ok {
-		return nil, false, nil
+		return nil, nil
 	}
 	defer places.leave()
-	page, err = f.source.Events(ctx, s.store, app.EventFilter{Types: types}, true, after, eventPage)
-	return page, true, err
+	events, more, err := f.source.Events(ctx, s.store, app.EventFilter{Types: types}, true, after, eventPage)
+	return &storedEvents{events, more}, err
 }
 
 func (f *eventFeed) findMissed(ctx context.Context) {

@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"sync"
 	"testing"
@@ -19,6 +20,7 @@ type fakeEvents struct {
 	reads  int
 	notify func(app.StoreID)
 	during func(app.StoreID) // called by each read; nil = nothing
+	broken app.StoreID       // whose events cannot be read
 }
 
 func (f *fakeEvents) ListenEvents(ctx context.Context, began func(), dispatched func(app.StoreID)) error {
@@ -47,16 +49,20 @@ func (f *fakeEvents) EventHeads(_ context.Context, stores []app.StoreID) (map[ap
 }
 
 func (f *fakeEvents) Events(_ context.Context, store app.StoreID, _ app.EventFilter, _ bool, after int64,
-	limit int,
-) ([]app.StoredEvent, error) {
+	limit app.PageLimit,
+) ([]app.StoredEvent, bool, error) {
 	if f.during != nil {
 		f.during(store)
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.reads++
+	if store == f.broken {
+		return nil, false, errors.New("the events cannot be read")
+	}
 	rest := f.events[store][after:]
-	return rest[:min(len(rest), limit)], nil
+	page := rest[:min(len(rest), limit.Rows)]
+	return page, len(page) < len(rest), nil
 }
 
 // add adds an event of a number of bytes to a store.
@@ -169,6 +175,48 @@ func TestSlowEventStreamsEnd(t *testing.T) {
 	}
 	feed.leave(slow)
 	feed.leave(quick)
+}
+
+// If the events of a store cannot be read, its streams end, and those of other stores stay open.
+func TestUnreadableEventsEndTheStreamsOfTheirStore(t *testing.T) {
+	t.Parallel()
+	source, feed := newFakeFeed(t, time.Hour)
+	failures := make(chan error, 1)
+	feed.failed = func(err error) { failures <- err }
+	join := func(store app.StoreID) *streamReader {
+		t.Helper()
+		r, err := feed.join(t.Context(), app.Principal{StoreID: store}, nil, 0)
+		if err != nil {
+			t.Fatal(err)
+		}
+		feed.follow(r, feed.mark(r))
+		return r
+	}
+	own, other := join("sto_1"), join("sto_2")
+	defer feed.leave(other)
+	source.mu.Lock()
+	source.broken = "sto_1"
+	source.mu.Unlock()
+	source.add("sto_1", 1)
+	<-failures
+	<-own.of.failed
+	source.mu.Lock()
+	source.broken = ""
+	source.mu.Unlock()
+	again := join("sto_1") // before the former stream has left
+	defer feed.leave(again)
+	feed.leave(own)
+	for _, r := range []*streamReader{again, other} {
+		source.add(r.of.store, 1)
+		select {
+		case <-r.ready:
+		case <-r.connection.ended:
+			t.Fatalf("stream of %s: got its end, want an event", r.of.store)
+		}
+		if m, ok := feed.next(r); !ok {
+			t.Errorf("stream of %s: got %+v, want an event", r.of.store, m)
+		}
+	}
 }
 
 // An event whose notification is lost reaches its streams nevertheless.

@@ -56,7 +56,7 @@ func TestReadsOfStreamsOfAHostileNeighbour(t *testing.T) {
 			t.Fatal(err)
 		}
 		go func() {
-			_, err := s.sendHistory(context.WithoutCancel(t.Context()), r, func(string) error { return nil })
+			_, err := s.sendHistory(context.WithoutCancel(t.Context()), r, time.Now(), func(string) error { return nil })
 			results <- err
 		}()
 	}
@@ -101,7 +101,7 @@ func TestReadsOfStreamsWaitForRequests(t *testing.T) {
 	}
 	source.add(hostile(1).StoreID, 100)
 	for range 3 {
-		follows, err := s.sendHistory(t.Context(), late, func(string) error { return nil })
+		follows, err := s.sendHistory(t.Context(), late, time.Now(), func(string) error { return nil })
 		if follows || err != nil {
 			t.Errorf("read beside requests: got %t and error %v, want another attempt", follows, err)
 		}

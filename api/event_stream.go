@@ -3,6 +3,7 @@ package api
 import (
 	"context"
 	"strconv"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -53,15 +54,20 @@ func (s *Server) startOf(ctx context.Context, c *call, last string) (int64, erro
 	return after, nil
 }
 
-// sendHistory writes the next stored events to a reader. It reports whether the reader has received all of them and
-// follows. It writes nothing if the requests of the website take too long.
-func (s *Server) sendHistory(ctx context.Context, r *streamReader, write func(string) error) (bool, error) {
+// sendHistory writes the next stored events to a reader, until a time and at least one. It reports whether the reader
+// has received all of them and follows. It writes nothing if the requests of the website take too long.
+func (s *Server) sendHistory(
+	ctx context.Context, r *streamReader, until time.Time, write func(string) error,
+) (bool, error) {
 	mark, last := s.eventFeed.mark(r), r.last
-	page, ok, err := s.eventFeed.page(ctx, r.of, r.types, last)
-	if err != nil || !ok {
+	page, err := s.eventFeed.page(ctx, r.of, r.types, last)
+	if err != nil || page == nil {
 		return false, err
 	}
-	for _, e := range page {
+	for i, e := range page.events {
+		if i > 0 && time.Now().After(until) {
+			return s.eventFeed.follow(r, last), nil
+		}
 		if text := s.eventText(r.of.store, e); text != "" {
 			if err := write(text); err != nil {
 				return false, err
@@ -69,7 +75,7 @@ func (s *Server) sendHistory(ctx context.Context, r *streamReader, write func(st
 		}
 		last = e.Position
 	}
-	if len(page) < eventPage {
+	if !page.more {
 		last = max(last, mark)
 	}
 	return s.eventFeed.follow(r, last), nil

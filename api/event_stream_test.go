@@ -267,3 +267,48 @@ func TestSlowClientsOfEventsAreDisconnected(t *testing.T) {
 		}
 	}
 }
+
+// slowReader is a client that takes a time to read an event.
+type slowReader struct {
+	http.ResponseWriter
+	wait time.Duration
+}
+
+func (s slowReader) Unwrap() http.ResponseWriter { return s.ResponseWriter }
+
+func (s slowReader) Write(text []byte) (int, error) {
+	if strings.HasPrefix(string(text), "event: ") {
+		time.Sleep(s.wait)
+	}
+	return s.ResponseWriter.Write(text)
+}
+
+// The credential of a stream is checked, and its lease renewed, also while it sends old events to a slow client.
+func TestChecksOfStreamsThatCatchUp(t *testing.T) {
+	t.Parallel()
+	const events, beat = 50, 20 * time.Millisecond
+	w := newStreamWorld(t)
+	start := w.follow(w.streamsOn(func(*Server) {}), "", "").next("id: ")
+	for number := range events {
+		w.insertEvent(app.EventOrderCreated, fmt.Sprintf(`{"number":%d}`, number))
+	}
+	w.dispatch()
+	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil })
+	server.heartbeat = beat
+	listener := w.listenWith(server, http.HandlerFunc(func(rw http.ResponseWriter, r *http.Request) {
+		server.ServeHTTP(slowReader{rw, 2 * beat}, r)
+	}))
+	s := w.follow(listener, "", start)
+	last, beats := fmt.Sprintf(`data: {"number":%d}`, events-1), 0
+	for line := range s.lines {
+		if line == ": still here" {
+			beats++
+		}
+		if line == last {
+			break
+		}
+	}
+	if beats < events/5 {
+		t.Errorf("heartbeats before the last of %d events, each of two heartbeats: got %d", events, beats)
+	}
+}

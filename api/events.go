@@ -93,14 +93,15 @@ func (s *Server) listEvents(ctx context.Context, c *call, in eventsIn) (list[eve
 		after = position
 	}
 	filter := app.EventFilter{Types: distinct(in.Type), From: in.From, To: in.To}
-	found, err := s.db.Events(ctx, c.principal.StoreID, filter, in.Order == app.OldestEvents, after, in.Limit+1)
+	found, more, err := s.db.Events(ctx, c.principal.StoreID, filter, in.Order == app.OldestEvents, after,
+		app.PageLimit{Rows: in.Limit, Bytes: maxPage})
 	meta := cursorMeta{Limit: in.Limit, RequestID: c.exchange.id}
-	events := make([]eventOut, 0, len(found))
-	for _, e := range found[:min(len(found), in.Limit)] {
-		events = append(events, s.eventOut(c, e))
+	events := make([]eventOut, len(found))
+	for i, e := range found {
+		events[i] = s.eventOut(c, e)
 	}
-	if len(found) > in.Limit {
-		meta.NextCursor = events[in.Limit-1].Cursor
+	if more {
+		meta.NextCursor = events[len(events)-1].Cursor
 	}
 	return list[eventOut, cursorMeta]{events, meta}, err
 }

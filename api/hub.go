@@ -53,6 +53,7 @@ type storeReaders struct {
 	wake     chan struct{} // receives when there may be messages to read
 	stop     context.CancelFunc
 	started  chan struct{}          // closed when the position is known
+	failed   chan struct{}          // closed when its messages can no longer be read
 	position int64                  // under the hub's lock: the readers that follow have received all messages up to it
 	readers  map[*streamReader]bool // under the hub's lock; true = follows, so that it receives messages
 }
@@ -89,6 +90,7 @@ func (h *hub) join(
 	select {
 	case <-r.of.started:
 		return r, nil
+	case <-r.of.failed:
 	case <-r.connection.ended:
 	case <-ctx.Done():
 	}
@@ -113,7 +115,7 @@ func (h *hub) add(r *streamReader, store app.StoreID, website app.WebsiteID) {
 		ctx, stop := context.WithCancel(context.Background())
 		r.of = &storeReaders{
 			store: store, website: website, wake: make(chan struct{}, 1), stop: stop, started: make(chan struct{}),
-			readers: map[*streamReader]bool{},
+			failed: make(chan struct{}), readers: map[*streamReader]bool{},
 		}
 		c.stores[store] = r.of
 		go h.runStore(ctx, c, r.of)
@@ -153,7 +155,7 @@ func (h *hub) leave(r *streamReader) {
 	delete(r.of.readers, r)
 	if len(r.of.readers) == 0 {
 		r.of.stop()
-		delete(c.stores, r.of.store)
+		c.forget(r.of)
 	}
 	if c.readers == 0 {
 		c.stop()
@@ -163,11 +165,21 @@ func (h *hub) leave(r *streamReader) {
 	}
 }
 
-// runStore reads the messages of a store whenever it is woken. After an error, all streams end.
+// forget makes the next stream of a store begin again, under the hub's lock.
+func (c *connection) forget(s *storeReaders) {
+	if c.stores[s.store] == s {
+		delete(c.stores, s.store)
+	}
+}
+
+// runStore reads the messages of a store whenever it is woken. After an error, the streams of the store end.
 func (h *hub) runStore(ctx context.Context, c *connection, s *storeReaders) {
 	if err := h.readStore(ctx, c, s); err != nil && ctx.Err() == nil {
 		h.failed(err)
-		c.stop()
+		h.mu.Lock()
+		c.forget(s)
+		h.mu.Unlock()
+		close(s.failed)
 	}
 }
 

@@ -13,6 +13,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 )
 
+// maxPage is the number of bytes with which a page of a list ends, also if it has fewer rows than requested.
+const maxPage = 4 << 20
+
 // list is a list with its meta.
 type list[T, M any] struct {
 	items []T

@@ -38,7 +38,13 @@ func (w *world) streamsOn(change func(*Server)) *httptest.Server {
 // listen serves a server of streams over TLS.
 func (w *world) listen(server *Server) *httptest.Server {
 	w.Helper()
-	listener := httptest.NewUnstartedServer(server)
+	return w.listenWith(server, server)
+}
+
+// listenWith is listen with a handler that calls the server.
+func (w *world) listenWith(server *Server, handler http.Handler) *httptest.Server {
+	w.Helper()
+	listener := httptest.NewUnstartedServer(handler)
 	listener.EnableHTTP2 = true
 	listener.Config.WriteTimeout, listener.Config.ReadTimeout = server.timeout, server.timeout
 	listener.StartTLS()

@@ -32,9 +32,9 @@ type streamOf struct {
 	// position returns the line with the position of a reader, "" without positions.
 	position func(r *streamReader) string
 
-	// catchUp writes the next stored messages to a reader that does not follow. It reports whether the reader now
-	// follows. nil = every reader follows.
-	catchUp func(ctx context.Context, r *streamReader, write func(string) error) (bool, error)
+	// catchUp writes the next stored messages to a reader that does not follow, until a time. It reports whether the
+	// reader now follows. nil = every reader follows.
+	catchUp func(ctx context.Context, r *streamReader, until time.Time, write func(string) error) (bool, error)
 }
 
 // stream opens a stream. It returns RATE_LIMITED and UNAVAILABLE. The stream ends when the credential is no longer
@@ -68,8 +68,17 @@ func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader)
 		return
 	}
 	unrenewed := 0 // heartbeats since the latest renewal of the lease
-	beat := time.NewTicker(s.heartbeat)
+	beat, due := time.NewTimer(s.heartbeat), time.Now().Add(s.heartbeat)
 	defer beat.Stop()
+	alive := func() bool {
+		beat.Reset(s.heartbeat)
+		due = time.Now().Add(s.heartbeat)
+		renewed, err := s.recheckStream(x.open, c)
+		if unrenewed++; renewed {
+			unrenewed = 0
+		}
+		return err == nil && unrenewed < leaseBeats && write(": still here\n"+of.position(r)+"\n") == nil
+	}
 	var behind chan struct{} // receives while the reader does not follow
 	if of.catchUp != nil {
 		behind = make(chan struct{})
@@ -78,7 +87,10 @@ func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader)
 	for {
 		select {
 		case <-behind:
-			follows, err := of.catchUp(x.open, r, write)
+			if time.Now().After(due) && !alive() { // select could prefer the messages repeatedly
+				return
+			}
+			follows, err := of.catchUp(x.open, r, due, write)
 			if err != nil {
 				return
 			}
@@ -93,14 +105,12 @@ func (s *Server) writeStream(x *exchange, c *call, of streamOf, r *streamReader)
 				of.wrote(r, m)
 			}
 		case <-beat.C:
-			renewed, err := s.recheckStream(x.open, c)
-			if unrenewed++; renewed {
-				unrenewed = 0
-			}
-			if err != nil || unrenewed == leaseBeats || write(": still here\n"+of.position(r)+"\n") != nil {
+			if !alive() {
 				return
 			}
 		case <-r.late:
+			return
+		case <-r.of.failed:
 			return
 		case <-r.connection.ended:
 			return

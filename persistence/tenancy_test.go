@@ -70,7 +70,7 @@ func TestStoresAreIsolated(t *testing.T) {
 		"Delivery": func(s app.StoreID) (int, error) { _, err := db.Delivery(t.Context(), s, delivery); return 1, err },
 		"Event":    func(s app.StoreID) (int, error) { _, err := db.Event(t.Context(), s, event); return 1, err },
 		"Events": func(s app.StoreID) (int, error) {
-			all, err := db.Events(t.Context(), s, app.EventFilter{}, true, 0, 100)
+			all, _, err := db.Events(t.Context(), s, app.EventFilter{}, true, 0, app.PageLimit{Rows: 100, Bytes: app.MaxEvent})
 			return count1(all, func(e app.StoredEvent) bool { return e.ID == event }), err
 		},
 		"EventHead": func(s app.StoreID) (int, error) {

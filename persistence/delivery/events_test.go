@@ -48,8 +48,11 @@ func listed(t *testing.T, db *persistencetest.Database, store app.StoreID, filte
 	after int64,
 ) []app.StoredEvent {
 	t.Helper()
-	events, err := db.Events(t.Context(), store, filter, up, after, 1000)
+	events, more, err := db.Events(t.Context(), store, filter, up, after, app.PageLimit{Rows: 1000, Bytes: 1 << 20})
 	must(t, err)
+	if more {
+		t.Errorf("got a page of %d events, want all", len(events))
+	}
 	return events
 }
 
@@ -204,6 +207,7 @@ func TestEventFilters(t *testing.T) {
 		emitAt(t, db, store, kinds[i%2], noon.Add(time.Duration(i/3)*time.Second))
 	}
 	dispatchAll(t, db)
+	limit := app.PageLimit{Rows: 4, Bytes: app.MaxEvent}
 	three, six := app.At(noon.Add(3*time.Second)), app.At(noon.Add(6*time.Second))
 	for _, types := range [][]app.EventType{nil, kinds[:1], kinds[:2], kinds[2:], kinds} {
 		for _, span := range [][2]*app.Time{{}, {&three, nil}, {nil, &six}, {&three, &six}, {&six, &three}} {
@@ -217,10 +221,10 @@ func TestEventFilters(t *testing.T) {
 					var got []app.StoredEvent
 					for at := int64(0); ; at = got[len(got)-1].Position {
 						filter := app.EventFilter{Types: types, From: span[0], To: span[1]}
-						page, err := db.Events(t.Context(), store, filter, up, at, 4)
+						page, more, err := db.Events(t.Context(), store, filter, up, at, limit)
 						must(t, err)
 						got = append(got, page...)
-						if len(page) < 4 {
+						if !more {
 							break
 						}
 					}
@@ -228,6 +232,28 @@ func TestEventFilters(t *testing.T) {
 						t.Errorf("events (-want +got):\n%s", diff)
 					}
 				})
+			}
+		}
+	}
+}
+
+// A page ends with the event with which it has enough bytes.
+func TestPagesOfLargeEvents(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	store := open(t, db, "one.example").Stores[0]
+	for i := range 5 {
+		emitAt(t, db, store, app.EventOrderCreated, noon.Add(time.Duration(i)*time.Second))
+	}
+	dispatchAll(t, db)
+	orders := app.EventFilter{Types: []app.EventType{app.EventOrderCreated}}
+	size := len(listed(t, db, store, orders, true, 0)[0].Body)
+	for bytes, want := range map[int]int{1: 1, size: 1, size + 1: 2, 4 * size: 4, 4*size + 1: 5, 1000 * size: 5} {
+		for _, up := range []bool{true, false} {
+			page, more, err := db.Events(t.Context(), store, orders, up, 0, app.PageLimit{Rows: 10, Bytes: bytes})
+			must(t, err)
+			if len(page) != want || more != (want < 5) {
+				t.Errorf("page of %d bytes: got %d events of %d bytes, more=%v; want %d", bytes, len(page), size, more, want)
 			}
 		}
 	}

@@ -221,7 +221,7 @@ func (q *Queue) ExplainEvents(
 		if _, err := tx.Tx.ExecContext(ctx, alongIndexes); err != nil {
 			return err
 		}
-		statement, args := listEvents(store, filter, up, 0, limit)
+		statement, args := listEvents(store, filter, up, 0, app.PageLimit{Rows: limit, Bytes: app.MaxEvent})
 		rows, err := tx.Tx.QueryContext(ctx, "EXPLAIN "+statement, args...)
 		if err != nil {
 			return err

@@ -97,11 +97,11 @@ func (r *readers) finish(ctx context.Context) error {
 
 // late reports whether a reader has not read the newest event of its site.
 func (r *readers) late(ctx context.Context) (bool, error) {
-	const newest = 100 // more than the events of erased customers at the end
+	newest := app.PageLimit{Rows: 100, Bytes: app.MaxEvent} // more than the events of erased customers at the end
 	last := map[string]string{}
 	for _, name := range r.all.names {
 		store := app.StoreID(r.all.h.Stores[name])
-		events, err := r.all.w.SystemDB().Events(ctx, store, app.EventFilter{}, false, 0, newest)
+		events, _, err := r.all.w.SystemDB().Events(ctx, store, app.EventFilter{}, false, 0, newest)
 		if err != nil {
 			return false, err
 		}

@@ -18,18 +18,18 @@ import (
 
 // list reads the events of all stores in the order of their positions, in pages as a client of the API reads them.
 func (s *state) list(ctx context.Context, db *persistence.DB) error {
-	const page = 200
+	page := app.PageLimit{Rows: 200, Bytes: app.MaxEvent}
 	s.Listed = map[string][]string{}
 	for store := range s.Stores {
 		for after := int64(0); ; {
-			events, err := db.Events(ctx, app.StoreID(store), app.EventFilter{}, true, after, page)
+			events, more, err := db.Events(ctx, app.StoreID(store), app.EventFilter{}, true, after, page)
 			if err != nil {
 				return fmt.Errorf("list events: %w", err)
 			}
 			for _, e := range events {
 				s.Listed[store] = append(s.Listed[store], string(e.ID))
 			}
-			if len(events) < page {
+			if !more {
 				break
 			}
 			after = events[len(events)-1].Position
