@@ -27,6 +27,8 @@ const (
 type BulkheadPolicy struct {
 	Fast int // places in the fast lane
 	Slow int // places in the slow lane
+	// Bodies is the size of all large bodies of running attempts. A website gets as much as remains for others.
+	Bodies int
 	// MinWait is the minimum wait of an attempt for which the slow lane has no place.
 	MinWait time.Duration
 	// Waits up to MaxWait follow the pace of the receiver. Longer waits would delay deliveries after the receiver has
@@ -101,6 +103,9 @@ type bulkhead struct {
 	mu    sync.Mutex
 	lanes map[laneOf]occupancy // only subscriptions and websites with running attempts
 	total map[Lane]int         // running attempts
+
+	bodies int            // size of the large bodies of all running attempts
+	bodyOf map[string]int // of a website; without an entry if there are none
 }
 
 // laneOf identifies the use of a lane by a subscription, or by a website.
@@ -113,13 +118,15 @@ type laneOf struct {
 func newBulkhead(policy BulkheadPolicy, typical time.Duration, now func() time.Time) *bulkhead {
 	return &bulkhead{
 		policy: policy, typical: typical, now: now, lanes: map[laneOf]occupancy{}, total: map[Lane]int{},
+		bodyOf: map[string]int{},
 	}
 }
 
-// enter takes a place of a subscription and of its website, and returns the function that releases them. If no place is
-// free, it returns nil and the time to wait, which is 0 in the fast lane.
+// enter takes a place of a subscription and of its website, and memory for a large body of a size, 0 = none. It returns
+// the function that releases them. If no place or no memory is free, it returns nil and the time to wait, which is 0 in
+// the fast lane.
 func (b *bulkhead) enter(
-	website string, subscription app.SubscriptionID, lane Lane,
+	website string, subscription app.SubscriptionID, lane Lane, body int,
 ) (leave func(), wait time.Duration) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -129,19 +136,33 @@ func (b *bulkhead) enter(
 		b.lanes[own] = next
 		return nil, wait
 	}
-	nextOfAll, admitted, wait := b.occupancy(all).admit(b.policy, lane, max(lane.slots()-b.total[lane], 1), now)
+	places := max(lane.slots()-b.total[lane], 1)
+	if body > 0 && b.bodyOf[website]+body > b.policy.Bodies-b.bodies-body {
+		places = 0
+	}
+	nextOfAll, admitted, wait := b.occupancy(all).admit(b.policy, lane, places, now)
 	if b.lanes[all] = nextOfAll; !admitted {
 		return nil, wait
 	}
 	b.lanes[own] = next
 	b.total[lane]++
+	b.hold(website, body)
 	return func() {
 		b.mu.Lock()
 		defer b.mu.Unlock()
 		b.total[lane]--
+		b.hold(website, -body)
 		b.leave(own, b.now().Sub(now))
 		b.leave(all, b.now().Sub(now))
 	}, 0
+}
+
+// hold changes the size of the large bodies of a website.
+func (b *bulkhead) hold(website string, body int) {
+	b.bodies += body
+	if b.bodyOf[website] += body; b.bodyOf[website] == 0 {
+		delete(b.bodyOf, website)
+	}
 }
 
 func (b *bulkhead) occupancy(key laneOf) occupancy {

@@ -96,7 +96,7 @@ func TestBulkheadUnderLoad(t *testing.T) {
 	var attempts sync.WaitGroup
 	for range 200 {
 		attempts.Go(func() {
-			leave, wait := b.enter("web_1", "whk_1", LaneSlow)
+			leave, wait := b.enter("web_1", "whk_1", LaneSlow, 0)
 			if leave == nil {
 				if wait < testPolicy.MinWait {
 					t.Errorf("wait %s, want at least %s", wait, testPolicy.MinWait)
@@ -126,7 +126,7 @@ func TestWebsiteLeavesSlotsToOthers(t *testing.T) {
 	b := newBulkhead(policy, 10*time.Second, func() time.Time { return eventAt })
 	occupy := func(website string) (entered int, leave func()) {
 		for i := range SlowSlots {
-			left, _ := b.enter(website, app.SubscriptionID(fmt.Sprint(website, i%100)), LaneSlow)
+			left, _ := b.enter(website, app.SubscriptionID(fmt.Sprint(website, i%100)), LaneSlow, 0)
 			if left != nil {
 				entered, leave = entered+1, left
 			}
@@ -138,19 +138,19 @@ func TestWebsiteLeavesSlotsToOthers(t *testing.T) {
 	if first != SlowSlots/2 || second != SlowSlots/4 {
 		t.Errorf("%d and %d attempts of the busy websites, want 100 and 50", first, second)
 	}
-	if left, _ := b.enter("quiet", "whk_quiet", LaneSlow); left == nil {
+	if left, _ := b.enter("quiet", "whk_quiet", LaneSlow, 0); left == nil {
 		t.Error("the attempt of the quiet website is refused")
 	}
 	var waits []time.Duration
 	for i := range 3 {
-		_, wait := b.enter("third", app.SubscriptionID(fmt.Sprint("whk_", i)), LaneSlow)
+		_, wait := b.enter("third", app.SubscriptionID(fmt.Sprint("whk_", i)), LaneSlow, 0)
 		waits = append(waits, wait)
 	}
 	if want := []time.Duration{0, 0, 0}; !slices.Equal(waits, want) {
 		t.Errorf("waits of a third website %v, want none", waits)
 	}
-	_, wait := b.enter("first", "whk_new", LaneSlow)
-	_, next := b.enter("first", "whk_newer", LaneSlow)
+	_, wait := b.enter("first", "whk_new", LaneSlow, 0)
+	_, next := b.enter("first", "whk_newer", LaneSlow, 0)
 	if pace := next - wait; wait < policy.MinWait || pace != 10*time.Second/100 {
 		t.Errorf("waits %s and %s, want at least %s and 100ms more", wait, next, policy.MinWait)
 	}

@@ -141,6 +141,7 @@ type burstRun struct {
 
 	in      BurstInput
 	began   time.Time
+	loadBy  time.Time // time until which large bodies are loaded
 	flights []*flight
 	left    []atomic.Bool // the attempt takes long, and its delivery continues as its own workflow
 	settled chan settled
@@ -211,7 +212,8 @@ func (r *burstRun) load(ctx context.Context, places []int) ([]*app.Outgoing, err
 	for n, i := range places {
 		ids[n] = r.in.Deliveries[i].DeliveryID
 	}
-	ctx, loaded := context.WithTimeout(ctx, r.deliveries.policy.Load)
+	r.loadBy = time.Now().Add(r.deliveries.policy.Load)
+	ctx, loaded := context.WithDeadline(ctx, r.loadBy)
 	defer loaded()
 	return r.store.OutgoingAll(ctx, ids, firstAttempt)
 }
@@ -230,7 +232,7 @@ func (r *burstRun) attempt(ctx context.Context, place int, outgoing *app.Outgoin
 		DeliveryID: r.in.Deliveries[place].DeliveryID, Attempt: firstAttempt, RetryIn: r.in.RetryIn, Lane: LaneFast,
 		Queue: r.in.Deliveries[place].Queue,
 	}
-	return r.deliveries.deliverLoaded(ctx, in, *outgoing, flight)
+	return r.deliveries.deliverLoaded(ctx, in, *outgoing, r.loadBy, flight)
 }
 
 // settle waits for the end of an attempt. It starts the workflow of the delivery if the delivery has not ended. ok is

@@ -326,7 +326,7 @@ func TestBusyWebhookInBurst(t *testing.T) {
 	t.Parallel()
 	c := newCrowd(t, 2, ok)
 	c.deliveries.bulkhead.policy.Fast = 1
-	c.deliveries.bulkhead.enter("web_1", "whk_1", LaneFast)
+	c.deliveries.bulkhead.enter("web_1", "whk_1", LaneFast, 0)
 	reason := "the webhook or its website has too many attempts in progress"
 	c.check(t, BurstResult{Delivered: 1, Others: []BurstOther{continues("dlv_1", reason)}}, c.claim(1))
 }

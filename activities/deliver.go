@@ -28,6 +28,8 @@ const UserAgent = "Comanda-Webhooks/1.0"
 type Store interface {
 	// Outgoing loads the input of an attempt. It returns NOT_FOUND if the delivery's row has been erased.
 	Outgoing(ctx context.Context, id app.DeliveryID, number int) (app.Outgoing, error)
+	// OutgoingBody loads a large body that Outgoing has not loaded, nil if it has been erased.
+	OutgoingBody(ctx context.Context, id app.DeliveryID) ([]byte, error)
 	// RecordAttempt records an attempt. fresh is false if an attempt with this number was already recorded.
 	RecordAttempt(ctx context.Context, attempt app.MadeAttempt) (fresh bool, err error)
 	// EndDelivery ends a delivery without an attempt.
@@ -142,7 +144,8 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput, flight *fligh
 	if made, ok := d.unrecorded.find(attemptKey(in.DeliveryID, in.Attempt)); ok {
 		return d.record(ctx, made)
 	}
-	loading, loaded := context.WithTimeout(ctx, d.policy.Load)
+	until := time.Now().Add(d.policy.Load)
+	loading, loaded := context.WithDeadline(ctx, until)
 	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
 	loaded()
 	if app.CodeOf(err) == app.CodeNotFound {
@@ -151,13 +154,13 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput, flight *fligh
 	if err != nil {
 		return attempted{}, err
 	}
-	return d.deliverLoaded(ctx, in, outgoing, flight)
+	return d.deliverLoaded(ctx, in, outgoing, until, flight)
 }
 
 // deliverLoaded makes and records an attempt with the given input, unless the state of the delivery or of the
-// subscription forbids it.
+// subscription forbids it. A large body is loaded until the given time.
 func (d *Deliveries) deliverLoaded(
-	ctx context.Context, in DeliverInput, outgoing app.Outgoing, flight *flight,
+	ctx context.Context, in DeliverInput, outgoing app.Outgoing, until time.Time, flight *flight,
 ) (attempted, error) {
 	switch {
 	case outgoing.Recorded != nil:
@@ -170,20 +173,42 @@ func (d *Deliveries) deliverLoaded(
 		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
 	case !outgoing.HasTurn():
 		return withoutTurn(outgoing.Status), nil
-	case len(outgoing.Body) == 0:
-		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, "payload erased")
+	case len(outgoing.Body) == 0 && outgoing.Unloaded == 0:
+		return d.endErased(ctx, in.DeliveryID)
 	case outgoing.Unreadable:
 		return attempted{}, d.unreadable(outgoing)
 	}
-	leave, wait := d.bulkhead.enter(in.Queue, outgoing.SubscriptionID, in.Lane)
+	leave, wait := d.bulkhead.enter(in.Queue, outgoing.SubscriptionID, in.Lane, outgoing.Unloaded)
 	if leave == nil {
 		d.metrics.refused.WithLabelValues(string(in.Lane)).Inc()
 		return attempted{DeliverResult: DeliverResult{Outcome: OutcomeBusy, Wait: wait}}, nil
 	}
 	defer leave()
+	if outgoing.Unloaded > 0 {
+		var err error
+		if outgoing.Body, err = d.loadBody(ctx, in.DeliveryID, until); err != nil {
+			return attempted{}, err
+		}
+		if outgoing.Body == nil {
+			return d.endErased(ctx, in.DeliveryID)
+		}
+	}
 	made := d.attempt(ctx, in, outgoing)
+	made.Outgoing.Body = nil // an attempt that cannot be recorded is kept for longer than its place
 	flight.responded.Store(true)
 	return d.record(ctx, made)
+}
+
+// loadBody loads a large body until a time. It returns nil if the body has been erased.
+func (d *Deliveries) loadBody(ctx context.Context, id app.DeliveryID, until time.Time) ([]byte, error) {
+	ctx, loaded := context.WithDeadline(ctx, until)
+	defer loaded()
+	return d.store.OutgoingBody(ctx, id)
+}
+
+// endErased ends a delivery whose body has been erased.
+func (d *Deliveries) endErased(ctx context.Context, id app.DeliveryID) (attempted, error) {
+	return d.end(ctx, id, OutcomeDeadLetter, "payload erased")
 }
 
 // withoutTurn returns the result for an ordered delivery that is not in progress: another relay has taken it over and

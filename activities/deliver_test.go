@@ -25,8 +25,9 @@ var eventAt = time.Date(2026, 3, 14, 12, 0, 0, 0, time.UTC)
 type memory struct {
 	sync.Mutex
 	outgoing app.Outgoing
-	err      error // of Outgoing
-	refuse   int   // number of records that fail
+	body     []byte // a large one
+	err      error  // of Outgoing and OutgoingBody
+	refuse   int    // number of records that fail
 	made     []app.MadeAttempt
 	ended    []string
 }
@@ -44,6 +45,12 @@ func (m *memory) Outgoing(_ context.Context, _ app.DeliveryID, number int) (app.
 		}
 	}
 	return outgoing, m.err
+}
+
+func (m *memory) OutgoingBody(context.Context, app.DeliveryID) ([]byte, error) {
+	m.Lock()
+	defer m.Unlock()
+	return m.body, m.err
 }
 
 func (m *memory) set(outgoing app.Outgoing) {

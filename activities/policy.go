@@ -22,6 +22,7 @@ func DefaultDeliveryPolicy(timeout time.Duration) DeliveryPolicy {
 		Bulkhead: BulkheadPolicy{
 			Fast:    800, // as many as a relay starts for a quick receiver
 			Slow:    20,  // a tenth of the slots
+			Bodies:  64 << 20,
 			MinWait: 3 * time.Second,
 			MaxWait: 5 * time.Minute,
 			// A wake-up takes 5 to 10 ms of processor time, so a queue takes at most a fifth of a processor. Within

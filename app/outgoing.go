@@ -12,7 +12,8 @@ type Outgoing struct {
 	EventAt        time.Time
 	Position       int64  // of the event; 0 = none
 	Resource       string // that the event is about, see EventType.Resource; "" = none
-	Body           []byte // bytes of the envelope; nil if they have been erased
+	Body           []byte // bytes of the envelope; nil if they have been erased, or Unloaded
+	Unloaded       int    // size of a large body, which is loaded apart; 0 = Body is loaded or erased
 	TraceContext   string // the trace of the event as the header traceparent (W3C Trace Context); "" = not traced
 	URL            string
 	Secret         Secret

@@ -163,6 +163,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.MarkStarted",             // relay
 		"identity.Me",                      // the session names the store
 		"delivery.outgoing",                // attempt recording
+		"delivery.outgoingBodies",          // attempt recording
 		"identity.SetPasswordHash",         // login
 		"identity.StartSession",            // login
 		"identity.inProven",                // login

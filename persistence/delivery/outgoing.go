@@ -15,8 +15,11 @@ type attemptKey struct {
 	number   int
 }
 
+// sentBody is the body of event e for delivery d. A replay does not send erased data.
+const sentBody = `CASE WHEN e.erasing IS NULL OR d.ended_at IS NULL THEN e.body END`
+
 // Outgoing loads the data of an attempt, NOT_FOUND if there is no such delivery. Concurrent calls
-// share a query.
+// share a query. It does not load a large body, see [Queue.OutgoingBody].
 func (q *Queue) Outgoing(ctx context.Context, delivery app.DeliveryID, number int) (app.Outgoing, error) {
 	o, err := q.loader.do(ctx, attemptKey{delivery, number})
 	if err == nil && o == nil {
@@ -48,12 +51,14 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	rows, err := q.attempts.System().DB.QueryContext(ctx, `
 		SELECT k.place, d.status, d.ordered,
 			CASE WHEN d.ordered THEN `+othersWait+` ELSE false END,
-			CASE WHEN e.erasing IS NULL OR d.ended_at IS NULL THEN e.body END, -- a replay does not send erased data
+			CASE WHEN octet_length(`+sentBody+`) <= $3 THEN e.body END,
+			CASE WHEN octet_length(`+sentBody+`) > $3 THEN octet_length(e.body) ELSE 0 END,
 			`+outgoingColumns+`
 		FROM unnest($1::text[], $2::int[]) WITH ORDINALITY AS k (id, number, place)
 			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id
 				JOIN subscriptions s ON s.id = d.subscription_id
-			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = k.number`, deliveries, numbers)
+			LEFT JOIN attempts a ON a.delivery_id = d.id AND a.number = k.number`, deliveries, numbers,
+		q.policy.SmallBody)
 	if err != nil {
 		return nil, err
 	}
@@ -84,6 +89,32 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	return loaded, nil
 }
 
+// OutgoingBody loads the large body of an attempt, nil if it has been erased. Concurrent calls share a query.
+func (q *Queue) OutgoingBody(ctx context.Context, delivery app.DeliveryID) ([]byte, error) {
+	body, err := q.bodies.do(ctx, delivery)
+	return body, pg.Classify(err)
+}
+
+func (q *Queue) outgoingBodies(ctx context.Context, deliveries []app.DeliveryID) ([][]byte, error) {
+	rows, err := q.attempts.System().DB.QueryContext(ctx, `
+		SELECT k.place, `+sentBody+` FROM unnest($1::text[]) WITH ORDINALITY AS k (id, place)
+			JOIN deliveries d ON d.id = k.id JOIN outbox e ON e.id = d.event_id`, deliveries)
+	if err != nil {
+		return nil, err
+	}
+	defer rows.Close()
+	bodies := make([][]byte, len(deliveries))
+	for rows.Next() {
+		var place int
+		var body []byte
+		if err := rows.Scan(&place, &body); err != nil {
+			return nil, err
+		}
+		bodies[place-1] = body
+	}
+	return bodies, rows.Err()
+}
+
 // othersWait is the condition that other deliveries wait for the turn of an ordered one d. The bound on a row of
 // columns keeps the planner from other indexes, as in candidates.sql.
 const othersWait = `EXISTS (SELECT FROM (SELECT o.queue, o.subscription_id, o.resource FROM deliveries o
@@ -109,7 +140,7 @@ const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.trace_contex
 	coalesce(s.previous_secret_until <= now(), false), s.headers,
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status, ordered, awaited, body and outgoingColumns. expired reports whether the
+// scanOutgoing reads a row of place, status, ordered, awaited, body, unloaded and outgoingColumns. expired reports whether the
 // overlap of the subscription's previous secret has ended.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
@@ -119,7 +150,7 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.Ordered, &o.Awaited, &body, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt,
+	err = rows.Scan(&place, &o.Status, &o.Ordered, &o.Awaited, &body, &o.Unloaded, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt,
 		&trace, &subject, &o.Position, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
 		&previous, &expired, &headers, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {

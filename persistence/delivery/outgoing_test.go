@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"strings"
 	"sync"
 	"testing"
 	"time"
@@ -8,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -109,5 +111,35 @@ func TestUnreadableSecret(t *testing.T) {
 			}
 			loads.Wait()
 		})
+	}
+}
+
+// A large body is not loaded with its attempt, but apart, and not after it was erased.
+func TestLargeBodiesAreLoadedApart(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 2, r.Stores[0])
+	claims := claimOnce(t, db.Queue, noon, all)
+	most := delivery.DefaultPolicy().SmallBody
+	small, large := strings.Repeat("s", most), strings.Repeat("l", most+1)
+	for i, body := range []string{small, large} {
+		change(t, db, "UPDATE outbox SET body = $2 WHERE id = $1", claims[i].EventID, body)
+	}
+	for i, c := range claims {
+		o, err := db.Outgoing(t.Context(), c.ID, 1)
+		must(t, err)
+		if (string(o.Body) == small) != (i == 0) || o.Unloaded != i*len(large) {
+			t.Errorf("delivery %d: got a body of %d bytes and %d unloaded ones", i, len(o.Body), o.Unloaded)
+		}
+	}
+	for _, want := range []string{large, ""} {
+		body, err := db.OutgoingBody(t.Context(), claims[1].ID)
+		must(t, err)
+		if string(body) != want {
+			t.Errorf("large body: got %d bytes, want %d", len(body), len(want))
+		}
+		change(t, db, "UPDATE outbox SET body = NULL WHERE id = $1", claims[1].EventID)
 	}
 }

@@ -44,7 +44,12 @@ type Policy struct {
 	// CheckEvery is the time between two checks of a delivery without progress.
 	CheckEvery time.Duration
 
+	// SmallBody is the maximum size of a body that is loaded with its attempt. Larger ones are loaded apart, within the
+	// budget of the worker, so that they do not delay the attempts of others.
+	SmallBody int
+
 	Load   GroupPolicy // for the statement that loads attempts
+	Bodies GroupPolicy // for the statement that loads large bodies
 	Record GroupPolicy // for the statement that records attempts
 
 	// OrderNotices limits the notifications of changed deliveries of orders: their pause and their timeout.
@@ -115,6 +120,8 @@ func DefaultPolicy() Policy {
 		CheckEvery:      time.Minute,
 		// Loading delays an attempt, recording does not. Therefore recording has the longer pause.
 		Load:         GroupPolicy{Size: 128, Lanes: 2, Pause: 15 * time.Millisecond, Timeout: 10 * time.Second},
+		SmallBody:    16 << 10,
+		Bodies:       GroupPolicy{Size: 8, Lanes: 1, Timeout: 10 * time.Second},
 		Record:       GroupPolicy{Size: 128, Lanes: 2, Pause: 50 * time.Millisecond, Timeout: 10 * time.Second},
 		OrderNotices: GroupPolicy{Pause: 250 * time.Millisecond, Timeout: 5 * time.Second},
 		EventNotices: GroupPolicy{Pause: 50 * time.Millisecond, Timeout: 5 * time.Second},

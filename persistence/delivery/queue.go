@@ -43,6 +43,7 @@ type Queue struct {
 	ended func(status app.DeliveryStatus, n int)
 
 	loader   *grouper[attemptKey, *app.Outgoing]
+	bodies   *grouper[app.DeliveryID, []byte]
 	recorder *grouper[app.MadeAttempt, bool]
 	orders   *pg.Coalescer[changedEvent]
 	events   *pg.Coalescer[app.StoreID]
@@ -67,6 +68,7 @@ func New(db *pg.DB, config Config) *Queue {
 	q.filters = newFilters()
 	q.lost.of = map[app.JobKind]lostPosition{}
 	q.loader = newGrouper(q.policy.Load, nil, q.outgoing)
+	q.bodies = newGrouper(q.policy.Bodies, nil, q.outgoingBodies)
 	q.recorder = newGrouper(q.policy.Record, app.MadeAttempt.PassesTurn, q.recordAttempts)
 	q.orders = newOrderNotifier(q.attempts, q.policy.OrderNotices)
 	q.events = newEventNotifier(q.dispatch, q.policy.EventNotices)
@@ -79,6 +81,7 @@ func New(db *pg.DB, config Config) *Queue {
 func (q *Queue) Close() {
 	q.filters.close()
 	q.loader.close()
+	q.bodies.close()
 	q.recorder.close()
 	q.orders.Close()
 	q.events.Close()
