@@ -36,7 +36,7 @@ var faults = []fault{
 	{"temporal-without-postgres", "Temporal does not reach PostgreSQL", nil, separateTemporal},
 	{"postgres-unreachable", "nothing reaches PostgreSQL", nil, separatePostgres},
 	{"host-gone", "an API and a worker end without closing their connections", nil, loseHost},
-	{"slow-postgres", "PostgreSQL responds 100 ms later", nil, slowPostgres},
+	{"slow-postgres", "PostgreSQL responds to Comanda 100 ms later", nil, slowPostgres},
 	{"restart-postgres", "PostgreSQL closes all connections and starts again", nil, restartPostgres},
 	{"end-sessions", "PostgreSQL ends each session of Comanda, again and again", nil, endSessions},
 	{"connections-exhausted", "PostgreSQL accepts no further connection of Comanda or Temporal", nil, exhaustConnections},
@@ -70,9 +70,9 @@ func selectFaults(names string) (list []fault, err error) {
 	return list, nil
 }
 
-// nemesis runs faults one after the other until a time, and leaves the installation whole. The seed decides their order,
-// their targets and their durations, which do not depend on the other faults of the list. Between two faults, the
-// installation has time to recover.
+// nemesis runs faults one after the other until a time, and leaves the installation whole. The seed decides their
+// order, their targets and their durations, which do not depend on the other faults of the list. Between two faults,
+// the installation has time to recover.
 func (w *world) nemesis(ctx context.Context, h *history, list []fault, until time.Time, out io.Writer) error {
 	random := rand.New(rand.NewPCG(h.Seed, 1)) //nolint:gosec // repeatable
 	unit := min(max(h.Lasts/40, 2*time.Second), 15*time.Second)

@@ -83,9 +83,9 @@ func loseHost(ctx context.Context, w *world, r *rand.Rand, lasts time.Duration) 
 	return host[0].name + " and " + host[1].name, wait(ctx, min(lasts, silentTime))
 }
 
-// slowPostgres delays each packet to and from PostgreSQL.
+// slowPostgres delays each packet between Comanda and PostgreSQL. The connections of Temporal stay fast.
 func slowPostgres(ctx context.Context, w *world, _ *rand.Rand, lasts time.Duration) (string, error) {
-	for _, p := range append(w.proxiesOfPostgres(), w.storage) {
+	for _, p := range w.proxiesOfPostgres() {
 		p.SetDelay(slowDelay)
 		defer p.SetDelay(0)
 	}
