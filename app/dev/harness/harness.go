@@ -22,6 +22,12 @@ import (
 	"github.com/comanda-dev/comanda/app/freeport"
 )
 
+// Packages of the programs.
+const (
+	stackPackage   = "github.com/comanda-dev/comanda/app/dev/stack"
+	comandaPackage = "github.com/comanda-dev/comanda/app/cmd/comanda"
+)
+
 // Programs are the paths of the built programs.
 type Programs struct {
 	Dev, Comanda string
@@ -34,8 +40,7 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 		return Programs{Dev: filepath.Join(built, "dev"), Comanda: filepath.Join(built, "comanda")}, nil
 	}
 	p := Programs{Dev: filepath.Join(dir, "dev"), Comanda: filepath.Join(dir, "comanda")}
-	const module = "github.com/comanda-dev/comanda"
-	for path, pkg := range map[string]string{p.Dev: module + "/app/dev/stack", p.Comanda: module + "/app/cmd/comanda"} {
+	for path, pkg := range map[string]string{p.Dev: stackPackage, p.Comanda: comandaPackage} {
 		build := exec.CommandContext(ctx, "go", "build", "-ldflags=-s -w", "-o", path, pkg)
 		if out, err := build.CombinedOutput(); err != nil {
 			return p, fmt.Errorf("build %s: %w\n%s", pkg, err, out)

@@ -41,6 +41,10 @@ var faults = []fault{
 	{"end-sessions", "PostgreSQL ends each session of Comanda, again and again", nil, endSessions},
 	{"connections-exhausted", "PostgreSQL accepts no further connection of Comanda or Temporal", nil, exhaustConnections},
 	{"clock-postgres", "the clock of PostgreSQL is stepped forward and back", clockMissing, stepClock},
+	{"disk-full", "PostgreSQL's disk has no space", diskMissing, fillDisk},
+	{"clock-worker", "the clock of a worker is stepped to minutes ahead or behind, and back", nil, skewPart("worker")},
+	{"clock-serve", "the clock of an API is stepped to minutes ahead or behind, and back", nil, skewPart("serve")},
+	{"migration", "the migrations of a further release run up and down", nil, migrate},
 	{"rolling-restart", "SIGTERM of each API and worker in turn, while the others run", nil, rollingRestart},
 }
 

@@ -92,6 +92,9 @@ func (w *world) addParts() error {
 		if p.temporal, err = w.proxy(w.infra.Ready.Env["TEMPORAL_ADDRESS"]); err != nil {
 			return err
 		}
+		if err := p.skew(w).Set(0); err != nil {
+			return err
+		}
 		w.parts = append(w.parts, p)
 	}
 	return nil
@@ -110,6 +113,7 @@ func (p *part) start(ctx context.Context, w *world) error {
 	}
 	env := w.infra.Ready.Env
 	own := maps.Clone(settings)
+	maps.Copy(own, p.skew(w).Environment())
 	maps.Copy(own, map[string]string{
 		"DATABASE_URL":                databaseAt(env["DATABASE_URL"], p.postgres.Address),
 		"COMANDA_SYSTEM_DATABASE_URL": databaseAt(env["COMANDA_SYSTEM_DATABASE_URL"], p.postgres.Address),

@@ -53,7 +53,7 @@ func (s *span) of(plan []planned) (part []planned, lasts time.Duration) {
 // reports the violations.
 func run(ctx context.Context, o options, dir string, out io.Writer) (err error) {
 	h := &history{Seed: o.seed, Lasts: o.lasts, Bursts: burstsOf(o.seed)}
-	w, err := newWorld(ctx, dir, h.Bursts)
+	w, err := newWorld(ctx, dir, h.Bursts, o.faults)
 	defer func() { err = errors.Join(err, w.stop()) }()
 	if err != nil {
 		return err

@@ -60,6 +60,8 @@ type world struct {
 	programs harness.Programs
 	postgres *localpg.Server
 	log      *os.File // of PostgreSQL
+	disk     *disk    // of PostgreSQL; nil = that of the directory
+	next     string   // program of the next release; "" = not built
 	clock    harness.Clock
 	bursts   string // COMANDA_BURST
 	infra    *harness.Infra
@@ -79,8 +81,8 @@ type world struct {
 	temporal    client.Client
 }
 
-// newWorld starts an installation in a directory. stop must be called also after an error.
-func newWorld(ctx context.Context, dir, bursts string) (*world, error) {
+// newWorld starts an installation in a directory, prepared for faults. stop must be called also after an error.
+func newWorld(ctx context.Context, dir, bursts string, list []fault) (*world, error) {
 	port, err := freeport.Ports(flags.Ports + 3)
 	if err != nil {
 		return nil, err
@@ -95,6 +97,9 @@ func newWorld(ctx context.Context, dir, bursts string) (*world, error) {
 	building, cancel := context.WithTimeout(ctx, 15*time.Minute) // a first build of Temporal takes minutes
 	defer cancel()
 	if w.programs, err = harness.Build(building, dir); err != nil {
+		return w, err
+	}
+	if err := w.prepare(building, list); err != nil {
 		return w, err
 	}
 	if w.log, err = os.Create(filepath.Join(w.logs(), "postgres.log")); err != nil {
@@ -231,6 +236,9 @@ func (w *world) stop() error {
 		ctx, cancel := context.WithTimeout(context.Background(), stopTime)
 		defer cancel()
 		errs = append(errs, w.postgres.Stop(ctx))
+	}
+	if w.disk != nil {
+		errs = append(errs, w.disk.keep())
 	}
 	if w.log != nil {
 		errs = append(errs, w.log.Close())
