@@ -177,6 +177,8 @@ const unfinished = `SELECT what, n FROM (
 	SELECT 'mails', count(*) FROM mails WHERE status = 'queued' UNION ALL
 	SELECT 'replays', count(*) FROM replays WHERE status = 'running' UNION ALL
 	SELECT 'orders to accept', count(*) FROM acceptances UNION ALL
+	SELECT 'products to sell again', count(*) FROM products WHERE sold_out_until IS NOT NULL AND deleted_at IS NULL
+		UNION ALL
 	SELECT kind || ' jobs', count(*) FROM jobs GROUP BY kind UNION ALL
 	SELECT 'reorderings', count(*) FROM subscriptions WHERE reordering AND deleted_at IS NULL
 ) AS counted (what, n) WHERE n > 0`
