@@ -11,8 +11,9 @@ import (
 	"time"
 )
 
-// What is measured of a site.
+// What is measured of a site. The time until the claim shows whether Comanda or Temporal delays an attempt.
 const (
+	untilClaim    = "commit to claim"
 	untilAttempt  = "commit to first attempt"
 	untilResponse = "request to response"
 )
@@ -38,9 +39,12 @@ func delaysOf(h *history, s *state) delays {
 	requests := h.requestsByTarget()
 	for _, d := range s.Deliveries {
 		list, e := requests[d.target()], s.Events[d.Event]
-		first := s.Steps[d.ID][0]
-		if len(list) > 0 && e != nil && !first.isReplay() && d.CountedIn == nil && e.At.After(h.Begin) {
+		steps := s.Steps[d.ID]
+		if len(list) > 0 && e != nil && !steps[0].isReplay() && d.CountedIn == nil && e.At.After(h.Begin) {
 			add(list[0].Site, untilAttempt, e.At, list[0].At)
+			if len(steps) > 1 {
+				add(list[0].Site, untilClaim, e.At, steps[1].At)
+			}
 		}
 	}
 	for _, o := range h.Operations {
@@ -104,7 +108,7 @@ func compare(ctx context.Context, o options, dir string, out io.Writer) error {
 // print prints the p99 of all delays.
 func (d delays) print(out io.Writer) {
 	fmt.Fprintln(out)
-	for _, what := range []string{untilAttempt, untilResponse} {
+	for _, what := range []string{untilClaim, untilAttempt, untilResponse} {
 		for _, site := range everywhere {
 			if list := d[measure{site, what}]; len(list) > 0 {
 				fmt.Fprintf(out, "%s of %s: %s (p99 of %d)\n", what, site, p99(list).Round(time.Millisecond), len(list))

@@ -17,6 +17,9 @@ func TestDelays(t *testing.T) {
 	if len(got[measure{"a", untilAttempt}]) == 0 || len(got[measure{"b", untilAttempt}]) != 1 {
 		t.Errorf("got %v, want delays of both sites", got)
 	}
+	if claims := got[measure{"a", untilClaim}]; len(claims) != len(got[measure{"a", untilAttempt}]) {
+		t.Errorf("claims: got %d, want as many as first attempts", len(claims))
+	}
 	if list := got[measure{"a", untilResponse}]; len(list) != 1 || list[0] != time.Second {
 		t.Errorf("responses: got %v, want one of 1s", list)
 	}
