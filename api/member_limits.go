@@ -26,7 +26,7 @@ var memberLimits = map[string]string{
 	"pricespatch": fmt.Sprintf("max=%d,dive,keys,currency,endkeys,omitempty,price", maxPrices),
 	"taxrate":     between(0, 1_000_000), // parts per million
 
-	"cursor":   "max=512",
+	"cursor":   "max=1024", // of the menu: a category of 100 characters with four bytes each
 	"pagesize": between(1, 100),
 	"search":   "max=200",
 

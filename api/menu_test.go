@@ -56,6 +56,23 @@ func TestMenuOrder(t *testing.T) {
 		refused(app.CodeValidationFailed, "cursor")
 }
 
+// The cursor of a menu contains the category, which can be long.
+func TestMenuCursorOfLongCategory(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	for range 2 {
+		w.do("POST", "/products", w.tokens["OWNER"], altered(productBody(), object{
+			"category": strings.Repeat("🍕", 100), "position": 1_000_000_000,
+		})).ok(201, nil)
+	}
+	cursor := ""
+	for range 3 { // a product without a category comes first
+		a := w.do("GET", "/products?sort=position&limit=1"+cursor, w.tokens["STAFF"], nil).ok(200, nil)
+		next, _ := a.body.Meta["nextCursor"].(string)
+		cursor = "&cursor=" + next
+	}
+}
+
 func TestProductsOfAView(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -104,8 +104,7 @@ func shown(product app.Product, own bool, view app.StoreView) app.Product {
 
 type categoriesIn struct {
 	storeParam
-	Limit  int    `query:"limit" default:"20" validate:"pagesize"`
-	Cursor string `query:"cursor" validate:"max=1024"`
+	pageParams
 }
 
 func (s *Server) categories(ctx context.Context, c *call, in categoriesIn) (list[app.Category, cursorMeta], error) {
