@@ -45,39 +45,30 @@ func (a Amendable) same(b Amendable, member string) bool {
 
 func samePointer[T comparable](a, b *T) bool { return a == b || a != nil && b != nil && *a == *b }
 
-// NetChanges returns the differences that several changes of an order, in their order, make in total. before are the
-// other members before the first change; nil if they are erased: then each change counts.
-func NetChanges(changes []OrderUpdated, before *Amendable, now Order) OrderItemChanges {
+// NetChanges returns the differences that several changes of an order make in total. members are those that some change
+// has changed, first is the first change of each item, and before are the other members before all changes; nil if they
+// are erased: then each change counts.
+func NetChanges(members []string, first []ItemChange, before *Amendable, now Order) OrderItemChanges {
 	net := OrderItemChanges{Version: now.Version, ChangedFields: []string{}}
-	var items []ItemChange
-	for _, change := range changes {
-		items = append(items, change.ItemChanges...)
-		for _, member := range change.ChangedFields {
-			if member != "items" && (before == nil || !before.same(AmendableOf(now), member)) {
-				net.ChangedFields = append(net.ChangedFields, member)
-			}
+	for _, member := range members {
+		if member != "items" && (before == nil || !before.same(AmendableOf(now), member)) {
+			net.ChangedFields = append(net.ChangedFields, member)
 		}
 	}
-	net.ItemChanges = netItemChanges(items, now.Items)
+	net.ItemChanges = netItemChanges(first, now.Items)
 	if len(net.ItemChanges) > 0 {
 		net.ChangedFields = append(net.ChangedFields, "items")
 	}
 	slices.Sort(net.ChangedFields)
-	net.ChangedFields = slices.Compact(net.ChangedFields)
 	return net
 }
 
-// netItemChanges returns the changes that several ones, in their order, have in total up to the present items. An item
+// netItemChanges returns the total of all changes up to the present items, from the first change of each item. An item
 // that was added and removed, or changed and changed back, is not among them. The items after the changes are not
 // taken from them, because an erasure can have removed their notes.
-func netItemChanges(changes []ItemChange, now []OrderItem) []ItemChange {
-	known := map[OrderItemID]bool{}
+func netItemChanges(first []ItemChange, now []OrderItem) []ItemChange {
 	var before, after []OrderItem
-	for _, c := range changes {
-		if known[c.ItemID] {
-			continue
-		}
-		known[c.ItemID] = true
+	for _, c := range first {
 		if c.Before != nil {
 			before = append(before, *c.Before)
 		}

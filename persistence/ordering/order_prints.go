@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/pg"
@@ -63,30 +64,43 @@ func (db *DB) OrderItemChanges(
 		if err := checkReached("since", since, now.Version); err != nil {
 			return err
 		}
-		var rows []struct {
-			ChangedFields pg.JSONList[string]         `bun:"type:jsonb"`
-			ItemChanges   pg.JSONList[app.ItemChange] `bun:"type:jsonb"`
-			Before        *app.Amendable              `bun:"type:jsonb"`
-		}
-		err = tx.NewRaw(`SELECT changed_fields, item_changes, before FROM order_history
-			WHERE store_id = ? AND order_id = ? AND version > ? AND version <= ? AND item_changes IS NOT NULL
-			ORDER BY version`, store, id, since, now.Version).Scan(ctx, &rows)
-		if err != nil {
-			return err
-		}
-		amendments := make([]app.OrderUpdated, len(rows))
-		for i, row := range rows {
-			amendments[i] = app.OrderUpdated{ChangedFields: row.ChangedFields, ItemChanges: row.ItemChanges}
-		}
-		var before *app.Amendable
-		if len(rows) > 0 {
-			before = rows[0].Before
-		}
-		found = app.NetChanges(amendments, before, now)
+		made, err := changesSince(ctx, tx, now, since)
+		found = app.NetChanges(made.Members, made.First, made.Before, now)
 		found.Since = since
-		return nil
+		return err
 	})
 	return found, err
+}
+
+// madeChanges are several changes of an order in total. Items that were neither there before them nor are there now are
+// not among the items.
+type madeChanges struct {
+	Members pg.JSONList[string]         `bun:"type:jsonb"`
+	First   pg.JSONList[app.ItemChange] `bun:"type:jsonb"` // of each item, without the item after it
+	Before  *app.Amendable              `bun:"type:jsonb"` // the first one
+}
+
+// changesSince returns the changes of an order after a version. The database combines them, because each of them can be
+// as large as the order.
+func changesSince(ctx context.Context, tx bun.Tx, now app.Order, since int64) (made madeChanges, err error) {
+	items := make([]app.OrderItemID, len(now.Items))
+	for i, item := range now.Items {
+		items[i] = item.ID
+	}
+	err = tx.NewRaw(`WITH made AS (
+			SELECT version, changed_fields, item_changes, before FROM order_history
+			WHERE store_id = ? AND order_id = ? AND version > ? AND version <= ? AND item_changes IS NOT NULL),
+		first AS (
+			SELECT DISTINCT ON (c ->> 'itemId') version, n, c - 'after' AS change
+			FROM made CROSS JOIN jsonb_array_elements(item_changes) WITH ORDINALITY AS x (c, n)
+			ORDER BY c ->> 'itemId', version)
+		SELECT (SELECT before FROM made ORDER BY version LIMIT 1) AS before,
+			(SELECT jsonb_agg(DISTINCT member) FROM made CROSS JOIN jsonb_array_elements_text(changed_fields) AS x (member))
+				AS members,
+			(SELECT jsonb_agg(change ORDER BY version, n) FROM first
+				WHERE change -> 'before' IS NOT NULL OR change ->> 'itemId' = ANY (?)) AS first`,
+		now.StoreID, now.ID, since, now.Version, pgdialect.Array(items)).Scan(ctx, &made)
+	return made, err
 }
 
 func checkReached(member string, version, current int64) error {
