@@ -2,6 +2,7 @@ package api
 
 import (
 	"context"
+	"strconv"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -55,13 +56,27 @@ func (s *Server) changeOrderStatus(ctx context.Context, c *call, in changeOrderS
 	return orderFor(c.principal, order), err
 }
 
-func (s *Server) orderHistory(ctx context.Context, c *call, in orderIn) (list[app.OrderChange, totalMeta], error) {
-	changes, err := s.db.OrderHistory(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID)
+type orderHistoryIn struct {
+	ID app.OrderID `path:"id"`
+	pageParams
+}
+
+func (s *Server) orderHistory(
+	ctx context.Context, c *call, in orderHistoryIn,
+) (list[app.OrderChange, cursorMeta], error) {
+	position, err := s.cursors.open(c.list(), in.Cursor)
+	if err != nil {
+		return list[app.OrderChange, cursorMeta]{}, err
+	}
+	after, _ := strconv.ParseInt(position, 10, 64) // "" is the start
+	changes, err := s.db.OrderHistory(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID, after, in.Limit+1)
 	if c.principal.Realm == app.RealmCustomer {
 		for i := range changes {
 			// Customers do not see the members of the store.
 			changes[i].Actor = app.OrderActor{Realm: changes[i].Actor.Realm}
 		}
 	}
-	return list[app.OrderChange, totalMeta]{changes, totalMeta{len(changes), c.exchange.id}}, err
+	return paged(s, c, changes, in.Limit, func(change app.OrderChange) string {
+		return strconv.FormatInt(change.Version, 10)
+	}), err
 }

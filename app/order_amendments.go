@@ -126,6 +126,14 @@ func (o Order) CheckAmendable() error {
 	return e
 }
 
+// MaxAmendments is the largest number of changes of an order, apart from those of its status.
+const MaxAmendments = 1000
+
+// TooManyAmendments returns LIMIT_REACHED.
+func TooManyAmendments() *Error {
+	return Errorf(CodeLimitReached, "the order was changed %d times; place a new order", MaxAmendments)
+}
+
 // LowersTotal reports whether the change lowers the total of an order that the store has accepted.
 func (o Order) LowersTotal(after int64) bool {
 	return o.Status != OrderReceived && after < o.TotalMinor

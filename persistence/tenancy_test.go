@@ -179,7 +179,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, err
 		},
 		"OrderHistory": func(s app.StoreID) (int, error) {
-			_, err := db.OrderHistory(t.Context(), s, order.ID, "")
+			_, err := db.OrderHistory(t.Context(), s, order.ID, "", 0, 100)
 			return 1, err
 		},
 		"Product": func(s app.StoreID) (int, error) {

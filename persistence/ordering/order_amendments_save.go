@@ -72,6 +72,9 @@ func (a *amendment) lockCustomers(ctx context.Context, tx bun.Tx, wanted app.New
 
 // save writes the changed order, its event and its history.
 func (a *amendment) save(ctx context.Context, tx bun.Tx) (app.Order, error) {
+	if err := a.checkNumber(ctx, tx); err != nil {
+		return app.Order{}, err
+	}
 	a.row.Version++
 	a.row.UpdatedAt = a.before.UpdatedAt.OrLater(app.At(a.now)).Time
 	r := a.row
@@ -108,6 +111,20 @@ func (a *amendment) save(ctx context.Context, tx bun.Tx) (app.Order, error) {
 		}
 	}
 	return order, a.report(ctx, tx, order)
+}
+
+// checkNumber returns LIMIT_REACHED if the order has the largest number of changes.
+func (a *amendment) checkNumber(ctx context.Context, tx bun.Tx) error {
+	if a.row.Version <= app.MaxAmendments { // each change makes a version
+		return nil
+	}
+	var made int
+	err := tx.Tx.QueryRowContext(ctx, `SELECT count(*) FROM order_history
+		WHERE store_id = $1 AND order_id = $2 AND to_status IS NULL`, a.row.StoreID, a.row.ID).Scan(&made)
+	if err == nil && made >= app.MaxAmendments {
+		err = app.TooManyAmendments()
+	}
+	return err
 }
 
 // replaceItems writes the items. The rows of their products in the analytics are locked by id before, as by a new order

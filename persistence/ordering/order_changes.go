@@ -217,12 +217,12 @@ func recordStatus(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor,
 	return notifyOrder(ctx, order)
 }
 
-// OrderHistory returns the changes of an order, oldest first, with the actors' current names. A customer does not see
-// the items from the time of another customer.
-// It returns NOT_FOUND if the store has no such order, or customer is not "" and not the order's
-// customer. Names of platform administrators are omitted, because tenants must not see them.
+// OrderHistory returns the changes of an order after a version, oldest first, with the actors' current names. A
+// customer does not see the items from the time of another customer. Names of platform administrators are omitted,
+// because tenants must not see them. It returns NOT_FOUND if the store has no such order, if customer is not "" and not
+// the order's customer, or if there are no such changes.
 func (db *DB) OrderHistory(
-	ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID,
+	ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID, after int64, limit int,
 ) ([]app.OrderChange, error) {
 	var rows []historyRow
 	err := db.pg.System().NewRaw(`
@@ -232,8 +232,9 @@ func (db *DB) OrderHistory(
 		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
 			LEFT JOIN users u ON h.actor_realm = ?3 AND u.id = h.actor_id
 			LEFT JOIN api_keys k ON h.actor_realm = ?4 AND k.id = h.actor_id AND k.store_id = h.store_id
-		WHERE o.store_id = ?0 AND o.id = ?1 AND (?2 = '' OR o.customer_id = ?2) ORDER BY h.version`,
-		store, id, customer, app.RealmTenant, app.RealmAPIKey).Scan(ctx, &rows)
+		WHERE o.store_id = ?0 AND o.id = ?1 AND (?2 = '' OR o.customer_id = ?2) AND h.version > ?5
+		ORDER BY h.version LIMIT ?6`,
+		store, id, customer, app.RealmTenant, app.RealmAPIKey, after, limit).Scan(ctx, &rows)
 	if err == nil && len(rows) == 0 { // placing an order adds the first change
 		err = app.NotFound()
 	}

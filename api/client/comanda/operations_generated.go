@@ -1474,6 +1474,14 @@ func (c *Client) AllOrderDeliveries(
 	})
 }
 
+// ListOrderChangesParams are parameters of [Client.ListOrderChanges]. Zero values are omitted.
+type ListOrderChangesParams struct {
+	// The maximum number of rows on a page.
+	Limit int `query:"limit"`
+	// nextCursor of the previous page, with the same filters.
+	Cursor string `query:"cursor"`
+}
+
 // ListOrderChanges sends GET /orders/{id}/history: list an order's changes.
 //
 // Of the status and of other members, oldest first.
@@ -1483,11 +1491,22 @@ func (c *Client) AllOrderDeliveries(
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, STORE_MISMATCH, NOT_FOUND, RATE_LIMITED.
 func (c *Client) ListOrderChanges(
-	ctx context.Context, id string, options ...CallOption,
-) (*List[OrderChange, TotalMeta], error) {
-	return list[OrderChange, TotalMeta](ctx, c, call{
-		method: "GET", path: "/orders/{id}/history", ids: []string{id}, safe: true,
+	ctx context.Context, id string, params ListOrderChangesParams, options ...CallOption,
+) (*List[OrderChange, CursorMeta], error) {
+	return list[OrderChange, CursorMeta](ctx, c, call{
+		method: "GET", path: "/orders/{id}/history", ids: []string{id}, params: params, safe: true,
 	}, options)
+}
+
+// AllOrderChanges iterates over the rows of [Client.ListOrderChanges] from params.Cursor on. It requests the pages
+// one by one and ends after an error.
+func (c *Client) AllOrderChanges(
+	ctx context.Context, id string, params ListOrderChangesParams, options ...CallOption,
+) iter.Seq2[OrderChange, error] {
+	return pages(params.Cursor, func(cursor string) (*List[OrderChange, CursorMeta], error) {
+		params.Cursor = cursor
+		return c.ListOrderChanges(ctx, id, params, options...)
+	})
 }
 
 // TickOrderItem sends PUT /orders/{id}/items/{itemId}/done: tick an item of an order.

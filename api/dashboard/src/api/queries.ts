@@ -241,12 +241,12 @@ export const queries = {
         queryKey: ["orders", "one", id],
         queryFn: () => data(api.GET("/orders/{id}", { params: { path: { id } } })),
       }),
-    history: (id: string, version: number) =>
-      queryOptions({
-        queryKey: ["orders", "part", id, "history", version],
-        queryFn: () => data(api.GET("/orders/{id}/history", { params: { path: { id } } })),
-        placeholderData: keepPreviousData,
-      }),
+    history: (id: string, version: number) => ({
+      ...list(["orders", "part", id, "history", version], (cursor) =>
+        api.GET("/orders/{id}/history", { params: { path: { id }, query: { cursor, limit: 50 } } }),
+      ),
+      placeholderData: keepPreviousData,
+    }),
     paymentsOf: (id: string) =>
       list(["orders", "part", id, "payments"], (cursor) =>
         api.GET("/orders/{id}/payments", { params: { path: { id }, query: { cursor } } }),

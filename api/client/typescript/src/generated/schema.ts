@@ -8194,7 +8194,7 @@ export interface components {
             /** @description The result. */
             data: components["schemas"]["OrderChange"][];
             /** @description Facts about the list. */
-            meta: components["schemas"]["TotalMeta"];
+            meta: components["schemas"]["CursorMeta"];
             /**
              * @description Always true.
              * @constant
@@ -14912,7 +14912,12 @@ export interface operations {
     };
     listOrderChanges: {
         parameters: {
-            query?: never;
+            query?: {
+                /** @description The maximum number of rows on a page. */
+                limit?: number;
+                /** @description nextCursor of the previous page, with the same filters. */
+                cursor?: string;
+            };
             header?: never;
             path: {
                 /** @description Id of the order. */

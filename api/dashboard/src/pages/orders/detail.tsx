@@ -28,6 +28,7 @@ import { Button } from "@/ui/button";
 import { cn } from "@/ui/cn";
 import { ClockTime, Money, Time } from "@/ui/format";
 import { link } from "@/ui/link";
+import { ShowMore, useList } from "@/ui/list";
 import { Menu, MenuItem } from "@/ui/menu";
 import { Badge, Card, Columns, PageHeader, QueryState, Table } from "@/ui/page";
 
@@ -240,12 +241,12 @@ function Guest({ order }: { order: Order }) {
 
 function History({ order }: { order: Order }) {
   const { user } = useSession();
-  const history = useQuery(queries.orders.history(order.id, order.version));
+  const history = useList(queries.orders.history(order.id, order.version));
   return (
     <Card title="History">
       <QueryState query={history} />
       <ol className="grid gap-3">
-        {history.data?.map((change) => (
+        {history.rows.map((change) => (
           <li key={change.eventId} className="border-l-2 pl-3 text-sm">
             <span className="font-medium">
               {change.to ? statuses[change.to] : describeFields(change.changedFields ?? [])}
@@ -262,6 +263,7 @@ function History({ order }: { order: Order }) {
           </li>
         ))}
       </ol>
+      <ShowMore list={history} />
     </Card>
   );
 }
