@@ -168,8 +168,8 @@ func recordedPayment(ctx context.Context, tx bun.Tx, order app.Order, in app.New
 }
 
 // Payments lists an order's payments with their refunds, newest first; for a customer, those of the customer's time,
-// without the reasons of refunds from the time of another customer. It returns NOT_FOUND if the store has no such order,
-// or customer is not "" and not the order's customer.
+// without the reasons of refunds from the time of another customer. It returns NOT_FOUND if the store has no such
+// order, or customer is not "" and not the order's customer.
 func (db *DB) Payments(
 	ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after pg.Cursor, limit int,
 ) ([]app.Payment, error) {
@@ -332,8 +332,8 @@ func scanPayments(
 	return withRefunds(ctx, tx, store, reader, *rows)
 }
 
-// withRefunds returns payments with their refunds. If reader is not "", it omits the reasons of refunds from the time of
-// another customer. There must be at least one payment.
+// withRefunds returns payments with their refunds. If reader is not "", it omits the reasons of refunds from the time
+// of another customer. There must be at least one payment.
 func withRefunds(
 	ctx context.Context, tx bun.Tx, store app.StoreID, reader app.CustomerID, rows []paymentRow,
 ) ([]app.Payment, error) {
