@@ -148,7 +148,9 @@ func TestExportsLeaveConnections(t *testing.T) {
 	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).refused(app.CodeUnavailable)
 	w.doOn(server, "GET", "/products", w.tokens["FOREIGN"], nil).ok(200, nil)
 	open.Body.Close()
-	w.until("end of the export", func() bool { return pool(db, pg.RoleApp).InUse == 0 })
+	w.until("end of the export", func() bool {
+		return server.work.users("exports", "") == 0 && pool(db, pg.RoleApp).InUse == 0
+	})
 	w.doOn(server, "GET", foreign, w.tokens["FOREIGN"], nil).ok(200, nil)
 }
 
