@@ -70,8 +70,8 @@ func listEvents(store app.StoreID, filter app.EventFilter, up bool, after int64,
 // its deliveries have not ended.
 const eventColumns = `e.id, e.type, e.occurred_at, e.subject, CASE WHEN e.erasing IS NULL THEN e.body END`
 
-// selectEvents reads rows of eventColumns, the position and the number of further rows of the list. more reports whether
-// rows follow the last one.
+// selectEvents reads rows of eventColumns, the position and the number of further rows of the list. more reports
+// whether rows follow the last one.
 func selectEvents(
 	ctx context.Context, tx bun.Tx, statement string, args ...any,
 ) (events []app.StoredEvent, more bool, err error) {

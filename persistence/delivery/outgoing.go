@@ -140,8 +140,8 @@ const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.trace_contex
 	coalesce(s.previous_secret_until <= now(), false), s.headers,
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status, ordered, awaited, body, unloaded and outgoingColumns. expired reports whether the
-// overlap of the subscription's previous secret has ended.
+// scanOutgoing reads a row of place, status, ordered, awaited, body, unloaded and outgoingColumns. expired reports
+// whether the overlap of the subscription's previous secret has ended.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
 	var body, trace, reason *string
@@ -150,9 +150,10 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.Ordered, &o.Awaited, &body, &o.Unloaded, &o.StoreID, &o.EventType, &o.EventID, &o.EventAt,
-		&trace, &subject, &o.Position, &o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted,
-		&previous, &expired, &headers, &status, &code, &ms, &reason, &attemptedAt)
+	err = rows.Scan(&place, &o.Status, &o.Ordered, &o.Awaited, &body, &o.Unloaded,
+		&o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &trace, &subject, &o.Position,
+		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted, &previous, &expired,
+		&headers, &status, &code, &ms, &reason, &attemptedAt)
 	if err != nil {
 		return place, nil, false, err
 	}

@@ -89,9 +89,9 @@ func (r orderRow) order(items []itemRow) app.Order {
 
 // PlaceOrder places an order, at the current prices unless it has its own, and takes its items from stock. It emits
 // order.created and, for a new guest, customer.created. It returns VALIDATION_FAILED,
-// OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET,
-// AMOUNT_TOO_LARGE, TOTAL_MISMATCH, LIMIT_REACHED if the order is too large, CONFLICT if another order has the externalId, and the errors of
-// [pg.RunOnce].
+// OUTSIDE_BOOKING_WINDOW, STORE_CLOSED, PRODUCT_UNAVAILABLE, OPTION_INVALID, PRICE_NOT_SET, AMOUNT_TOO_LARGE,
+// TOTAL_MISMATCH, LIMIT_REACHED if the order is too large, CONFLICT if another order has the externalId, and the errors
+// of [pg.RunOnce].
 func (db *DB) PlaceOrder(
 	ctx context.Context, now time.Time, store app.StoreID, in app.NewOrder, once *pg.Once,
 ) (app.Order, error) {

@@ -205,8 +205,8 @@ func (db *DB) CreateProduct(
 }
 
 // ChangeProduct applies change to a product and emits product.updated. It records changed prices. It writes nothing if
-// change changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version), CONFLICT
-// if another product has the SKU or the externalId, LIMIT_REACHED if the product is too large, and the errors of change.
+// change changes nothing. It returns NOT_FOUND, VERSION_MISMATCH (version 0 matches every version), CONFLICT if another
+// product has the SKU or the externalId, LIMIT_REACHED if the product is too large, and the errors of change.
 func (db *DB) ChangeProduct(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.ProductID, version int64,
 	change func(*app.Product) error,

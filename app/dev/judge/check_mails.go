@@ -14,8 +14,8 @@ type mailRow struct {
 	Reason  string `json:"reason"`
 }
 
-// checkMails checks docs/behaviour.md#mails: the mail of a confirmed invitation exists and ends, one that is recorded as
-// sent has arrived, and one is withheld only after its own website has had its budget.
+// checkMails checks docs/behaviour.md#mails: the mail of a confirmed invitation exists and ends, one that is recorded
+// as sent has arrived, and one is withheld only after its own website has had its budget.
 func checkMails(h *history, s *state) (found []violation) {
 	add := func(format string, args ...any) { found = append(found, violation{Text: fmt.Sprintf(format, args...)}) }
 	type box struct{ website, address string }

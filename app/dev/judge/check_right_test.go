@@ -123,7 +123,9 @@ func (b *book) place(id, site string, number int64) *eventRow {
 		b.s.Numbers = append(b.s.Numbers, numberRow{store, number})
 	}
 	c := b.s.Customers[customer]
-	b.s.Customers[customer] = customerRow{ID: customer, Store: store, Kind: "guest", TotalOrders: c.TotalOrders + 1, Version: 1}
+	b.s.Customers[customer] = customerRow{
+		ID: customer, Store: store, Kind: "guest", TotalOrders: c.TotalOrders + 1, Version: 1,
+	}
 	b.s.Sales = append(b.s.Sales, salesRow{
 		Store: store, Day: o.Day, Fulfillment: "PICKUP", Currency: "EUR", Orders: 1, GuestOrders: 1, GrossMinor: 1100,
 		DiscountMinor: 100, ItemsSold: 2,

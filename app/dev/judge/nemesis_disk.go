@@ -25,9 +25,8 @@ func diskMissing() string {
 	if err != nil {
 		return err.Error()
 	}
-	defer os.Remove(dir)
 	d := disk{dir}
-	if err := errors.Join(d.mount(), d.unmount()); err != nil {
+	if err := errors.Join(d.mount(), d.unmount(), os.Remove(dir)); err != nil {
 		return "it must mount a tmpfs as root: " + err.Error()
 	}
 	return ""

@@ -101,7 +101,7 @@ func redeemPoints(ctx context.Context, t *turn) error {
 	if member.LoyaltyPoints < fewestPoints {
 		return errNoTarget
 	}
-	points := int(number(t.random, fewestPoints, min(mostPoints, int64(member.LoyaltyPoints))))
+	points := int(number(t.random, fewestPoints, min(mostPoints, member.LoyaltyPoints)))
 	in.DiscountMinor, in.LoyaltyPoints = nil, &points
 	return t.place(ctx, in)
 }

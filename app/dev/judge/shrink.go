@@ -123,9 +123,7 @@ func shrinkRun(ctx context.Context, o options, first *violatedError, out io.Writ
 	}
 	fails := func(ctx context.Context, o options) (bool, error) {
 		dir, err := trial(ctx, o, io.Discard)
-		if dir != "" {
-			defer os.RemoveAll(dir)
-		}
+		err = errors.Join(err, os.RemoveAll(dir))
 		again, failed := errors.AsType[*violatedError](err)
 		return failed && slices.ContainsFunc(again.checkers, func(name string) bool {
 			return slices.Contains(first.checkers, name)
