@@ -138,8 +138,7 @@ func newDelivery(in DeliveryInput) *delivery {
 	return d
 }
 
-// awaitFirst waits until the first attempt of the run is due. The start delay of the workflow does not suffice, because
-// the server can dispatch the first workflow task early, for example for an update.
+// awaitFirst waits until the first attempt of the run is due.
 func (d *delivery) awaitFirst(ctx workflow.Context) error {
 	if d.in.NextAttempt == nil {
 		return nil

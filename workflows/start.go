@@ -46,10 +46,9 @@ func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
 			ctx, options.ID, SignalReplay, signal, options, workflowDelivery, c.deliveryInput(claim))
 		return err
 	}
-	if claim.NextRetryAt != nil {
-		options.StartDelay = max(0, time.Until(*claim.NextRetryAt))
-	}
-	options.EnableEagerStart = claim.Quick && options.StartDelay == 0
+	// The workflow itself waits for its next attempt. A start delay would save a workflow task, but if an update, such as
+	// a retry, arrives during the delay and its workflow task is lost, the server never makes another one.
+	options.EnableEagerStart = claim.Quick && claim.NextRetryAt == nil
 	options.WorkflowIDReusePolicy = enums.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE
 	options.WorkflowExecutionErrorWhenAlreadyStarted = true
 	_, err := c.temporal.ExecuteWorkflow(ctx, options, workflowDelivery, c.deliveryInput(claim))

@@ -133,13 +133,17 @@ func TestStartRepair(t *testing.T) {
 	}
 }
 
-// A delivery whose first attempt was made by a burst starts at the time of the second attempt.
+// The workflow of a delivery whose first attempt was made by a burst starts immediately, and waits for the second one.
+// With a start delay, the server can lose its first workflow task.
 func TestStartAfterAnAttempt(t *testing.T) {
 	t.Parallel()
 	due := time.Now().Add(time.Hour)
 	s := started(t, func(c *app.Claim) { c.Attempts, c.Place, c.NextRetryAt = 1, 1, &due })
-	if s.options.StartDelay < 59*time.Minute || s.options.EnableEagerStart || s.input.Shown != "retrying" {
-		t.Errorf("options %+v, input %+v, want a start delay of one hour and state retrying", s.options, s.input)
+	if s.options.StartDelay != 0 || s.options.EnableEagerStart {
+		t.Errorf("options %+v, want no start delay and no eager start", s.options)
+	}
+	if s.input.Shown != "retrying" || !s.input.NextAttempt.Equal(due) {
+		t.Errorf("input %+v, want state retrying and the next attempt in one hour", s.input)
 	}
 }
 

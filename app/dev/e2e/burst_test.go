@@ -215,9 +215,9 @@ func firstTimer(t *testing.T, events []*history.HistoryEvent) (task, timer *hist
 	return nil, nil
 }
 
-// TestUpdateDuringTheStartDelay checks that a delivery still waits for its next attempt if an update makes the server
-// dispatch the first workflow task before the end of the start delay.
-func TestUpdateDuringTheStartDelay(t *testing.T) {
+// TestUpdateBeforeTheNextAttempt checks that a delivery that a burst has attempted still waits for its next attempt
+// after an update.
+func TestUpdateBeforeTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h,1s"}, nil, failFirst)
 	d := restaurants[1].delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
