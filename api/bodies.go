@@ -6,7 +6,6 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"net/netip"
 	"os"
 	"sync"
 	"time"
@@ -108,7 +107,7 @@ func (s *Server) readAll(ctx context.Context, c *call) ([]byte, error) {
 	}
 	if size > smallBody {
 		var err error
-		if c.memory, err = s.bodies.take(bodyOwner(c.exchange.client), size); err != nil {
+		if c.memory, err = s.bodies.take(ClientNetwork(c.exchange.client), size); err != nil {
 			return nil, err
 		}
 		body.Grow(int(size) - body.Len() + bytes.MinRead) // ReadFrom reads with room for MinRead
@@ -145,12 +144,4 @@ func broken(ctx context.Context, err error) error {
 		return ctx.Err()
 	}
 	return app.Errorf(app.CodeValidationFailed, "the request body could not be read; send the request again")
-}
-
-// bodyOwner returns the owner of bodies of a client address: the address, of IPv6 the /48, which has many addresses.
-func bodyOwner(client netip.Addr) string {
-	if client.Is6() {
-		return neighborhood(client)
-	}
-	return network(client)
 }

@@ -113,7 +113,7 @@ func (s *Server) allowWebsite(x *exchange, r *http.Request) error {
 		return nil
 	}
 	var website app.WebsiteID
-	err := s.work.run(r.Context(), s.work.originLimits(bodyOwner(x.client)), func() (err error) {
+	err := s.work.run(r.Context(), s.work.originLimits(ClientNetwork(x.client)), func() (err error) {
 		website, err = s.db.WebsiteByDomain(r.Context(), domain)
 		return err
 	})

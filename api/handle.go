@@ -221,7 +221,7 @@ func (s *Server) response(ctx context.Context, c *call) (any, error) {
 func (c *call) websiteID() app.WebsiteID { return cmp.Or(c.principal.WebsiteID, c.website) }
 
 // owner returns the website that bounds the request or, while it is unknown, the client network.
-func (c *call) owner() string { return cmp.Or(string(c.websiteID()), bodyOwner(c.exchange.client)) }
+func (c *call) owner() string { return cmp.Or(string(c.websiteID()), ClientNetwork(c.exchange.client)) }
 
 // afterwards returns the call for work that goes on after its response. Its body is released before.
 func (c *call) afterwards() *call {

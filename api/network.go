@@ -59,3 +59,12 @@ func parseAddr(s string) (netip.Addr, bool) {
 	address, err := netip.ParseAddr(strings.Trim(s, "[]"))
 	return address.Unmap().WithZone(""), err == nil
 }
+
+// ClientNetwork returns the network that owns what the service holds for a client, such as connections and bodies: its
+// address, or the /48 of IPv6, which has many addresses.
+func ClientNetwork(client netip.Addr) string {
+	if client.Is6() {
+		return neighborhood(client)
+	}
+	return network(client)
+}

@@ -125,7 +125,7 @@ func (s *Server) enterWork(ctx context.Context, c *call) error {
 	}
 	website := string(c.websiteID())
 	if c.route.Permission == public {
-		c.places = &places{work: s.work, waiters: &s.work.strangers, owner: bodyOwner(c.exchange.client)}
+		c.places = &places{work: s.work, waiters: &s.work.strangers, owner: ClientNetwork(c.exchange.client)}
 		return c.places.begin(ctx, s.work.publicLimits(c)...)
 	}
 	if website == "" { // a platform administrator
@@ -194,7 +194,7 @@ type gateLimit struct {
 // publicLimits returns the limits of a request without a credential: of the client network, so that nobody takes the
 // places of a website from one network by naming it, and of the website that it names, or of all such requests.
 func (w *work) publicLimits(c *call) []gateLimit {
-	network := gateLimit{gate{"public", bodyOwner(c.exchange.client)}, maxPublic}
+	network := gateLimit{gate{"public", ClientNetwork(c.exchange.client)}, maxPublic}
 	website := string(c.websiteID())
 	if website == "" {
 		return []gateLimit{network, {gate{of: "public"}, max(w.across-w.background(), 1)}}

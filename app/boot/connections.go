@@ -6,6 +6,8 @@ import (
 	"net/netip"
 	"slices"
 	"sync"
+
+	"github.com/comanda-dev/comanda/api"
 )
 
 // maxConnections is the maximum number of connections of a listener: twice the maximum number of streams. An idle one
@@ -86,7 +88,7 @@ func (c *connection) enter() bool {
 		c.known = true
 		if peer, err := netip.ParseAddrPort(client); err == nil {
 			address := peer.Addr().Unmap().WithZone("")
-			network := networkOf(address)
+			network := api.ClientNetwork(address)
 			proxy := slices.ContainsFunc(c.listener.proxies, func(p netip.Prefix) bool { return p.Contains(address) })
 			if c.listener.enter(network, proxy) {
 				c.network = network
@@ -106,12 +108,4 @@ func (c *connection) Close() error {
 	}
 	c.lock.Unlock()
 	return c.Conn.Close()
-}
-
-// networkOf returns the network of a client: its address, or the /48 of IPv6, which has many addresses.
-func networkOf(client netip.Addr) string {
-	if client.Is6() {
-		return netip.PrefixFrom(client, 48).Masked().String()
-	}
-	return client.String()
 }
