@@ -62,6 +62,12 @@ func passed(d, other deliveryRow) string {
 	return ""
 }
 
+// firstAttempted reports whether a delivery was attempted as a first delivery, not only by a replay.
+func firstAttempted(steps []deliveryRow) bool {
+	replayed := slices.IndexFunc(steps, deliveryRow.isReplay)
+	return replayed < 0 || replayed > 0 && steps[replayed-1].Attempts > 0
+}
+
 // checkArrivals checks docs/behaviour.md#ordered-webhooks at the receiver: of webhooks that have always been ordered,
 // no request of a first delivery arrives after the first request of a delivery with a higher position of the resource.
 // Attempts that were in flight when their worker lost its connections are exempt: as many as are not recorded.
@@ -72,7 +78,7 @@ func checkArrivals(h *history, s *state) (found []violation) {
 		ordered := !slices.ContainsFunc(s.Webhooks[d.Webhook], func(w webhookRow) bool {
 			return w.Ordering != "resource"
 		})
-		if ordered && d.Resource != "" && len(requests[d.target()]) > 0 && !s.Steps[d.ID][0].isReplay() {
+		if ordered && d.Resource != "" && len(requests[d.target()]) > 0 && firstAttempted(s.Steps[d.ID]) {
 			of := line{d.Webhook, d.Resource}
 			lines[of] = append(lines[of], d)
 		}

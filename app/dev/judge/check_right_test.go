@@ -211,6 +211,25 @@ func TestCheckersAreSilent(t *testing.T) {
 	}
 }
 
+// TestReplayOfAnUnattemptedDelivery checks that a delivery that ended without an attempt may arrive after the next one
+// of its resource: only a replay makes its first request.
+func TestReplayOfAnUnattemptedDelivery(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.open("a")
+	b.webhook("w1", "a", "resource", nil)
+	for _, id := range []string{"e1", "e2"} {
+		b.dispatch(b.event(id, "a", "order.updated", "o1", "{}"), "w1")
+	}
+	b.change("e1/w1", func(d *deliveryRow) { d.Status, d.Reason = "dead_letter", app.ReasonInactive })
+	b.deliver("e2/w1", 204)
+	b.replay("e1/w1", "")
+	b.deliver("e1/w1", 204)
+	if found := checkArrivals(b.h, b.s); len(found) > 0 {
+		t.Errorf("got %+v, want none", found)
+	}
+}
+
 // TestInterruptedAttempt checks that the last attempt of a delivery may be repeated at a fault that begins during it.
 func TestInterruptedAttempt(t *testing.T) {
 	t.Parallel()
