@@ -218,13 +218,8 @@ func (r *burstRun) load(ctx context.Context, places []int) ([]*app.Outgoing, err
 	return r.store.OutgoingAll(ctx, ids, firstAttempt)
 }
 
-// attempt makes and records one attempt. It only records the attempt if an earlier run has already made it.
+// attempt makes and records one attempt.
 func (r *burstRun) attempt(ctx context.Context, place int, outgoing *app.Outgoing) (attempted, error) {
-	flight := r.flights[place]
-	if made, ok := r.deliveries.unrecorded.find(r.key(place)); ok {
-		flight.responded.Store(true)
-		return r.deliveries.record(ctx, made)
-	}
 	if outgoing == nil {
 		return erased(), nil
 	}
@@ -232,7 +227,7 @@ func (r *burstRun) attempt(ctx context.Context, place int, outgoing *app.Outgoin
 		DeliveryID: r.in.Deliveries[place].DeliveryID, Attempt: firstAttempt, RetryIn: r.in.RetryIn, Lane: LaneFast,
 		Queue: r.in.Deliveries[place].Queue,
 	}
-	return r.deliveries.deliverLoaded(ctx, in, *outgoing, r.loadBy, flight)
+	return r.deliveries.deliverLoaded(ctx, in, *outgoing, r.loadBy, r.flights[place])
 }
 
 // settle waits for the end of an attempt. It starts the workflow of the delivery if the delivery has not ended. ok is

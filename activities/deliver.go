@@ -141,9 +141,7 @@ func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResul
 }
 
 func (d *Deliveries) deliver(ctx context.Context, in DeliverInput, flight *flight) (attempted, error) {
-	if made, ok := d.unrecorded.find(attemptKey(in.DeliveryID, in.Attempt)); ok {
-		return d.record(ctx, made)
-	}
+	d.unrecorded.extend(attemptKey(in.DeliveryID, in.Attempt), d.now())
 	until := time.Now().Add(d.policy.Load)
 	loading, loaded := context.WithDeadline(ctx, until)
 	outgoing, err := d.store.Outgoing(loading, in.DeliveryID, in.Attempt)
@@ -158,10 +156,16 @@ func (d *Deliveries) deliver(ctx context.Context, in DeliverInput, flight *fligh
 }
 
 // deliverLoaded makes and records an attempt with the given input, unless the state of the delivery or of the
-// subscription forbids it. A large body is loaded until the given time.
+// subscription forbids it. It only records the attempt if an earlier execution has already made it. A large body is
+// loaded until the given time.
 func (d *Deliveries) deliverLoaded(
 	ctx context.Context, in DeliverInput, outgoing app.Outgoing, until time.Time, flight *flight,
 ) (attempted, error) {
+	made, ok := d.unrecorded.find(attemptKey(in.DeliveryID, in.Attempt))
+	if ok && made.Outgoing.Replays == outgoing.Replays { // otherwise it is an attempt of an earlier schedule
+		flight.responded.Store(true)
+		return d.record(ctx, made)
+	}
 	switch {
 	case outgoing.Recorded != nil:
 		return resultOf(*outgoing.Recorded, in.RetryIn), nil
@@ -193,7 +197,7 @@ func (d *Deliveries) deliverLoaded(
 			return d.endErased(ctx, in.DeliveryID)
 		}
 	}
-	made := d.attempt(ctx, in, outgoing)
+	made = d.attempt(ctx, in, outgoing)
 	made.Outgoing.Body = nil // an attempt that cannot be recorded is kept for longer than its place
 	flight.responded.Store(true)
 	return d.record(ctx, made)
@@ -308,7 +312,8 @@ func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempte
 }
 
 // recorded returns the stored result of an attempt that was already recorded, usually by another worker. The workflow
-// must follow that record, as the delivery's row does.
+// must follow that record, as the delivery's row does. Without a record, a replay of the delivery is in progress, and the
+// error repeats the activity.
 func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
 	switch {
@@ -317,7 +322,8 @@ func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attemp
 	case err != nil:
 		return attempted{}, err
 	case outgoing.Recorded == nil:
-		return attempted{}, fmt.Errorf("attempt %d of delivery %s has no record", made.Number, made.DeliveryID)
+		return attempted{}, fmt.Errorf("attempt %d of delivery %s is earlier than its replay", made.Number,
+			made.DeliveryID)
 	}
 	return resultOf(*outgoing.Recorded, made.RetryIn), nil
 }

@@ -35,6 +35,30 @@ func TestUnrecordedAttemptIsNotRepeated(t *testing.T) {
 	}
 }
 
+// An attempt that could not be recorded is not the first attempt of a replay that has the same number.
+func TestReplayIsMadeDespiteAnUnrecordedAttempt(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	e, url := receiver(t, time.Minute, func(w http.ResponseWriter, _ *http.Request) {
+		if calls.Add(1) == 1 {
+			w.WriteHeader(http.StatusServiceUnavailable)
+		}
+	})
+	replayed := outgoing(url)
+	replayed.Replays = 1
+	store := &memory{outgoing: outgoing(url), refuse: 1}
+	d := newDeliveries(e, store)
+	if got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 6}); err == nil {
+		t.Errorf("last attempt of the schedule: got %+v, want an error", got)
+	}
+	store.set(replayed)
+	got, err := d.Deliver(t.Context(), DeliverInput{Attempt: 6, RetryIn: time.Minute})
+	if err != nil || got.Outcome != OutcomeDelivered || calls.Load() != 2 || len(store.made) != 1 {
+		t.Errorf("first attempt of the replay: got %+v, error %v, %d POSTs and %d records, want 2 and 1", got, err,
+			calls.Load(), len(store.made))
+	}
+}
+
 // stalled is a Store that blocks writes until their context is done.
 type stalled struct{ *memory }
 

@@ -5,6 +5,7 @@ import "time"
 // Outgoing is the input of one attempt, as loaded from the database.
 type Outgoing struct {
 	Status         DeliveryStatus
+	Replays        int // of the delivery so far
 	StoreID        StoreID
 	SubscriptionID SubscriptionID
 	EventID        EventID

@@ -15,8 +15,8 @@ import (
 )
 
 // RecordAttempt records an attempt and updates its delivery, the previous attempt and the health of
-// the subscription. It reports whether the record is new; a repeated call changes nothing. Concurrent
-// calls share a statement.
+// the subscription. It reports whether the record is new; a repeated call changes nothing, and neither
+// does an attempt before a replay that is in progress. Concurrent calls share a statement.
 func (q *Queue) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool, error) {
 	recorded, err := q.recorder.do(ctx, record)
 	return recorded, pg.Classify(err)
@@ -97,6 +97,7 @@ type recordColumns struct {
 	at            []time.Time
 	urls          []string
 	sent          []*string
+	replays       []int32
 }
 
 func columnsOf(records []app.MadeAttempt) *recordColumns {
@@ -125,6 +126,7 @@ func columnsOf(records []app.MadeAttempt) *recordColumns {
 		c.at = append(c.at, at)
 		c.urls = append(c.urls, r.Outgoing.URL)
 		c.sent = append(c.sent, jsonOrNil(r.Sent))
+		c.replays = append(c.replays, int32(r.Outgoing.Replays))
 	}
 	return c
 }
@@ -134,6 +136,7 @@ func (c *recordColumns) args(policy Policy) []any {
 		c.places, c.ids, c.stores, c.deliveries, c.subscriptions, c.events, c.types, c.numbers, c.statuses,
 		c.codes, c.ms, c.errors, c.headers, c.bodies, c.nextRetries, c.at, app.SlowResponse.Milliseconds(),
 		policy.SlowMemory, c.urls, c.sent, app.JobWatchdog, policy.WatchOverdue, policy.QuickRelief,
+		c.replays,
 	}
 }
 

@@ -115,44 +115,103 @@ func TestLateRecordKeepsQueuedReplay(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	for name, late := range map[string]func(t *testing.T, id app.DeliveryID) (attempts int){
-		"retrying": func(t *testing.T, id app.DeliveryID) int {
-			attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond)
-			return 1
-		},
-		"delivered": func(t *testing.T, id app.DeliveryID) int {
-			attempt(t, db, id, 1, app.AttemptDelivered, time.Millisecond)
-			return 1
-		},
-		"end": func(t *testing.T, id app.DeliveryID) int {
-			must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
+	for name, late := range map[string]func(t *testing.T, made app.MadeAttempt) (attempts int){
+		"retrying":  func(t *testing.T, made app.MadeAttempt) int { return recordAs(t, db, made, app.AttemptRetrying) },
+		"delivered": func(t *testing.T, made app.MadeAttempt) int { return recordAs(t, db, made, app.AttemptDelivered) },
+		"end": func(t *testing.T, made app.MadeAttempt) int {
+			must(t, db.EndDelivery(t.Context(), noon, made.DeliveryID, app.DeliveryDeadLetter, app.ReasonInactive))
 			return 0
 		},
 	} {
 		t.Run(name, func(t *testing.T) {
-			enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
-			id := claimOnce(t, db.Queue, noon, all)[0].ID
-			must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
-			_, err := db.Replay(t.Context(), noon, r.Stores[0], owner, id)
-			must(t, err)
-			attempts := late(t, id)
+			made := r.replayedDuringAttempt(t, db)
+			attempts := late(t, made)
 			claims := claimOnce(t, db.Queue, noon, all)
-			if len(claims) != 1 || claims[0].ID != id {
+			if len(claims) != 1 || claims[0].ID != made.DeliveryID {
 				t.Fatalf("claims after the late record: got %+v, want the replay", claims)
 			}
 			if c := claims[0]; c.Attempts != attempts || c.Place != 0 {
 				t.Errorf("replay: got %d attempts and place %d in the schedule, want %d and 0", c.Attempts, c.Place, attempts)
 			}
-			if n := count(t, db, "SELECT count(*) FROM attempts WHERE delivery_id = $1", id); n != attempts {
+			if n := count(t, db, "SELECT count(*) FROM attempts WHERE delivery_id = $1", made.DeliveryID); n != attempts {
 				t.Errorf("recorded attempts: got %d, want %d", n, attempts)
 			}
 			if n := count(t, db, `SELECT count(*) FROM attempts
-				WHERE delivery_id = $1 AND (status = 'retrying' OR next_retry_at IS NOT NULL)`, id); n != 0 {
+				WHERE delivery_id = $1 AND (status = 'retrying' OR next_retry_at IS NOT NULL)`, made.DeliveryID); n != 0 {
 				t.Errorf("attempts with a retry to come: got %d, want 0", n)
 			}
 			deliver(t, db)
 		})
 	}
+}
+
+// The first attempt of a replay that has started has the number of an attempt of an earlier run that was not recorded.
+// The replay takes no result of that attempt.
+func TestLateRecordKeepsStartedReplay(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	for _, late := range []app.AttemptStatus{app.AttemptRetrying, app.AttemptDeadLetter, app.AttemptDelivered} {
+		t.Run(string(late), func(t *testing.T) {
+			made := r.replayedDuringAttempt(t, db)
+			id := claimOnce(t, db.Queue, noon, all)[0].ID
+			if n := recordAs(t, db, made, late); n != 0 {
+				t.Errorf("recorded attempts after the late record: got %d, want 0", n)
+			}
+			if n := count(t, db, "SELECT count(*) FROM deliveries WHERE id = $1 AND status = 'pending'", id); n != 1 {
+				t.Error("the late record has changed the replay")
+			}
+			attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond)
+			if n := recordAs(t, db, made, late); n != 1 {
+				t.Errorf("recorded attempts after that of the replay: got %d, want 1", n)
+			}
+			d, err := db.Delivery(t.Context(), r.Stores[0], id)
+			must(t, err)
+			if d.Status != app.DeliveryRetrying || d.Attempts != 1 {
+				t.Errorf("replay: got %s after %d attempts, want retrying after 1", d.Status, d.Attempts)
+			}
+			change(t, db, "UPDATE deliveries SET status = 'delivered' WHERE id = $1", id)
+		})
+	}
+}
+
+// A replay that is queued again while its workflow runs is recorded as what it became.
+func TestRecordOfARequeuedReplay(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.replayedDuringAttempt(t, db)
+	claims := claimOnce(t, db.Queue, noon, all)
+	must(t, db.Requeue(t.Context(), claims))
+	attempt(t, db, claims[0].ID, 1, app.AttemptDelivered, time.Millisecond)
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'delivered'"); n != 1 {
+		t.Error("the replay was delivered and stays queued")
+	}
+}
+
+// replayedDuringAttempt returns the first attempt of a delivery that has become a dead letter and was replayed before
+// the attempt ended.
+func (r restaurant) replayedDuringAttempt(t *testing.T, db *persistencetest.Database) app.MadeAttempt {
+	t.Helper()
+	enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+	id := claimOnce(t, db.Queue, noon, all)[0].ID
+	outgoing, err := db.Outgoing(t.Context(), id, 1)
+	must(t, err)
+	must(t, db.EndDelivery(t.Context(), noon, id, app.DeliveryDeadLetter, app.ReasonInactive))
+	_, err = db.Replay(t.Context(), noon, r.Stores[0], owner, id)
+	must(t, err)
+	return app.MadeAttempt{DeliveryID: id, Outgoing: outgoing, Number: 1, At: noon, RetryIn: time.Minute}
+}
+
+// recordAs records an attempt with a status, and returns the number of recorded attempts of its delivery.
+func recordAs(t *testing.T, db *persistencetest.Database, made app.MadeAttempt, status app.AttemptStatus) int {
+	t.Helper()
+	made.Status = status
+	_, err := db.RecordAttempt(t.Context(), made)
+	must(t, err)
+	return count(t, db, "SELECT count(*) FROM attempts WHERE delivery_id = $1", made.DeliveryID)
 }
 
 // One attempt that a batch contains twice is one attempt: it fails its subscription once.

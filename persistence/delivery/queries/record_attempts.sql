@@ -2,13 +2,14 @@
 -- place of each new record, whether its delivery has the state of the record, and whether the delivery has
 -- ended and may have passed on a turn.
 --
--- $1 to $16, $19 and $20 are the columns of the attempts, one array each:
+-- $1 to $16, $19, $20 and $24 are the columns of the attempts, one array each:
 --   $1 place in the batch, from 0
 --   $2 attempt, $3 store, $4 delivery, $5 subscription, $6 event, $7 event type, $8 number
 --   $9 status, $10 HTTP status or 0, $11 response time in ms, $12 error
 --   $13 response headers (JSON), $14 response body
 --   $15 time of the next retry or null, $16 time of the attempt
 --   $19 request URL, $20 request headers (JSON)
+--   $24 replays of the delivery before the attempt
 -- $17 is the response time in ms from which a response is slow.
 -- $18 is the time for which a subscription counts as slow after its last slow response, and $23 is the time by which a
 -- quick response shortens it. A response after now, by the clock of a worker that is ahead, counts as one now.
@@ -17,26 +18,28 @@
 --
 -- An attempt that is already recorded changes nothing, nor does its second row in the batch. A late attempt counts, but
 -- does not reopen an ended delivery, and a delivered delivery stays delivered. A delivery that was cancelled during the
--- attempt has no retry. A delivery that a replay has queued stays queued: the replay is made, with its whole schedule.
+-- attempt has no retry. A delivery that a replay has queued meanwhile stays queued: the replay is made, with its whole
+-- schedule. Once the replay is in progress, the attempt is not recorded: its number may be that of the replay's first
+-- attempt.
 -- Only health rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT DISTINCT ON (delivery_id, number)
 		place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 		CASE WHEN last THEN 'dead_letter' ELSE status END AS status, status_code, response_time_ms, error,
-		response_headers, response_body, CASE WHEN NOT last THEN next_retry_at END AS next_retry_at,
-		attempted_at, request_url, request_headers
+		response_headers, response_body, CASE WHEN last IS NOT TRUE THEN next_retry_at END AS next_retry_at,
+		attempted_at, request_url, request_headers, r.replays
 	FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[],
 		$9::text[], $10::int[], $11::bigint[], $12::text[], $13::jsonb[], $14::bytea[], $15::timestamptz[],
-		$16::timestamptz[], $19::text[], $20::jsonb[])
+		$16::timestamptz[], $19::text[], $20::jsonb[], $24::int[])
 		AS r (place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 			status, status_code, response_time_ms, error, response_headers, response_body, next_retry_at,
-			attempted_at, request_url, request_headers)
-		CROSS JOIN LATERAL (
-			SELECT CASE WHEN status = 'retrying' THEN EXISTS (
-				SELECT FROM deliveries d WHERE d.id = r.delivery_id
-					AND (d.status = 'cancelled' OR d.status = 'queued' AND d.class = 2))
-				ELSE false END AS last
-		) without_retry
+			attempted_at, request_url, request_headers, replays)
+		LEFT JOIN LATERAL (
+			SELECT d.replays > r.replays AND d.status IN ('pending', 'retrying') AS superseded,
+				r.status = 'retrying' AND (d.status = 'cancelled' OR d.status = 'queued' AND d.replays > r.replays) AS last
+			FROM deliveries d WHERE d.id = r.delivery_id OFFSET 0
+		) d ON true
+	WHERE superseded IS NOT TRUE
 	ORDER BY delivery_id, number, place
 ), attempt AS (
 	INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number,
@@ -55,7 +58,7 @@ WITH r AS MATERIALIZED (
 	WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
 ), delivery AS (
 	UPDATE deliveries d SET attempts = greatest(d.attempts, f.number),
-		schedule_base = CASE WHEN d.status = 'queued' AND d.class = 2 THEN greatest(d.schedule_base, f.number)
+		schedule_base = CASE WHEN d.status = 'queued' AND d.replays > f.replays THEN greatest(d.schedule_base, f.number)
 			ELSE d.schedule_base END,
 		(status, reason, next_retry_at, ended_at, check_at) = (
 			SELECT v.status, v.reason, v.next_retry_at, v.ended_at, v.check_at FROM (VALUES
@@ -67,8 +70,7 @@ WITH r AS MATERIALIZED (
 				WHEN 'cancelled' THEN false
 				WHEN 'delivered' THEN f.status = 'delivered'
 				WHEN 'dead_letter' THEN f.status <> 'retrying'
-				WHEN 'queued' THEN d.class <> 2
-				ELSE true END)
+				ELSE d.replays <= f.replays END)
 	FROM fresh f WHERE d.id = f.delivery_id
 	RETURNING d.id, d.status = f.status AS moved, d.ordered AND d.ended_at IS NOT NULL AS passes
 ), outcome AS (
