@@ -30,12 +30,12 @@ const deadBefore = time.Minute
 func (s ReplaySignal) byOperator() bool { return s.Overdue == nil && s.Attempt == 0 }
 
 // accepts reports whether a relay's or the reconciler's signal replays a dead letter that has waited since the given
-// time.
+// time. A relay's signal names a later attempt than the next one if another run's attempts were recorded late.
 func (d *delivery) accepts(signal ReplaySignal, since time.Time) bool {
 	if signal.Overdue != nil {
 		return signal.Overdue.Sub(since) > deadBefore
 	}
-	return signal.Attempt == d.state.Attempts+1
+	return signal.Attempt > d.state.Attempts
 }
 
 // beginReplay asks for the turn of an operator's replay and reports whether the replay may begin. Otherwise it is
@@ -86,7 +86,10 @@ func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
 		selector.AddReceive(signals, func(c workflow.ReceiveChannel, _ bool) {
 			var signal ReplaySignal
 			c.Receive(ctx, &signal)
-			asked, replay = signal.byOperator(), d.accepts(signal, since)
+			asked = signal.byOperator()
+			if replay = d.accepts(signal, since); replay {
+				d.state.Attempts = max(d.state.Attempts, signal.Attempt-1)
+			}
 		})
 		selector.AddFuture(expired, func(workflow.Future) { timeout = true })
 		selector.Select(ctx)

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
@@ -117,6 +118,26 @@ func TestEarlySignalIsKept(t *testing.T) {
 	s.check(t, app.DeliveryDelivered, 2)
 }
 
+// A relay's signal replays a dead letter with the attempt that it names, unless that was already made. Attempts between
+// them have been recorded by another run.
+func TestRelaysSignalNamesTheAttempt(t *testing.T) {
+	for signalled, want := range map[int][]int{6: {7}, 7: {7, 7}, 9: {7, 9}} {
+		t.Run(fmt.Sprint("attempt ", signalled), func(t *testing.T) {
+			s := newScript(t, inactive, delivered)
+			s.input.Attempts = 6
+			s.signal(time.Hour, ReplaySignal{Attempt: signalled})
+			s.run(true)
+			var numbers []int
+			for _, made := range s.made {
+				numbers = append(numbers, made.Attempt)
+			}
+			if diff := cmp.Diff(want, numbers); diff != "" {
+				t.Errorf("numbers of the attempts (-want +got):\n%s", diff)
+			}
+		})
+	}
+}
+
 // The reconciler's signal replays a dead letter that has waited for some time, but not one that ended after the
 // reconciler had read the delivery.
 func TestReconcilerSignal(t *testing.T) {
@@ -154,9 +175,6 @@ func TestOperatorsReplayWaitsForItsTurn(t *testing.T) {
 		}, 3 * time.Hour},
 		"signalled again": {2, 2, map[time.Duration]ReplaySignal{
 			time.Hour: {}, 2 * time.Hour: {}, 3 * time.Hour: {Attempt: 1},
-		}, 3 * time.Hour},
-		"of another attempt": {1, 1, map[time.Duration]ReplaySignal{
-			time.Hour: {}, 2 * time.Hour: {Attempt: 2}, 3 * time.Hour: {Attempt: 1},
 		}, 3 * time.Hour},
 		"by a relay": {0, 0, map[time.Duration]ReplaySignal{time.Hour: {Attempt: 1}}, time.Hour},
 	} {
