@@ -268,7 +268,7 @@ func TestAbandonedBurstIsClaimedAsWhole(t *testing.T) {
 	}
 }
 
-// A burst that another relay takes over in a later window counts in that window, once.
+// A burst that another relay takes over in a later window counts in that window, and not in the earlier one.
 func TestAbandonedBurstCountsInItsWindow(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -278,13 +278,16 @@ func TestAbandonedBurstCountsInItsWindow(t *testing.T) {
 		after      time.Duration
 		noon, then int // counted in the window of noon, and in that of the step
 	}{
-		{time.Minute, 30, 30}, {time.Hour, 30, 30}, {time.Hour + time.Minute, 30, 30}, {2 * time.Hour, 30, 30},
+		{time.Minute, 30, 30}, {time.Hour, 0, 30}, {time.Hour + time.Minute, 0, 30}, {2 * time.Hour, 0, 30},
 	} {
 		now := noon.Add(step.after)
 		taken, err := db.ClaimAbandoned(t.Context(), now, bursting())
 		must(t, err)
 		if len(taken) != 30 {
 			t.Errorf("after %s: got %d abandoned claims, want 30", step.after, len(taken))
+		}
+		if n := count(t, db, "SELECT sum(started) FROM plan_windows"); n != 30 {
+			t.Errorf("after %s: all windows count %d starts, want 30", step.after, n)
 		}
 		if n, m := startedIn(t, db, queue, noon), startedIn(t, db, queue, now); n != step.noon || m != step.then {
 			t.Errorf("after %s: got %d starts in the window of noon and %d in the current one, want %d and %d",

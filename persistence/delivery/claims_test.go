@@ -171,7 +171,7 @@ func TestAbandonedClaimsTakeTurns(t *testing.T) {
 }
 
 // A claim of a limited queue counts in the window of the claim. In that window, an abandoned claim is
-// claimed again; afterwards it is queued again.
+// claimed again. Afterwards it is queued again, and the window counts it no longer.
 func TestAbandonedClaimsStayInTheirWindow(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -192,8 +192,8 @@ func TestAbandonedClaimsStayInTheirWindow(t *testing.T) {
 		{time.Second, 20, 0, 10, 10}, // in the first seconds of a window, too
 		{2 * time.Second, 20, 0, 10, 10},
 		{59*time.Minute + 58*time.Second, 20, 0, 10, 10},
-		{time.Hour + time.Second, 10, 10, 10, 10},
-		{time.Hour + 2*time.Second, 20, 0, 10, 10},
+		{time.Hour + time.Second, 10, 10, 0, 10},
+		{time.Hour + 2*time.Second, 20, 0, 0, 10},
 	} {
 		now := noon.Add(step.after)
 		must(t, db.Unclaim(t.Context(), now.Add(-time.Millisecond), claims))

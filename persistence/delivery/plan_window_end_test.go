@@ -80,6 +80,24 @@ func TestAbandonedClaimAtTheEndOfAWindow(t *testing.T) {
 	}
 }
 
+// The window counts the starts of replays no longer, either.
+func TestAbandonedReplaysAtTheEndOfAWindow(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.replayAll(t, db, r.endedDeliveries(t, db, 10))
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	if n := len(claimAll(t, db.Queue, noon, all)); n != 10 {
+		t.Fatalf("claims: got %d, want 10", n)
+	}
+	_, err := db.ClaimAbandoned(t.Context(), noon.Add(time.Hour), all)
+	must(t, err)
+	if n := count(t, db, "SELECT sum(started) + sum(replays_started) FROM plan_windows"); n != 0 {
+		t.Errorf("starts and replays that are counted without a claim: got %d, want 0", n)
+	}
+}
+
 // Requeue moves claims that were not started from their window to that of their next claim. It skips a claim that has
 // been started or is not the newest of its delivery.
 func TestRequeue(t *testing.T) {

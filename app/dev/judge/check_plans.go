@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -14,8 +15,8 @@ type window struct {
 }
 
 // counts are the starts that a window must count, and those that it may count in addition: a start that ends without an
-// attempt after its window has passed need not be taken back, since no claim reads that window again.
-type counts struct{ started, replays, passed int }
+// attempt after its window has been deleted cannot be taken back.
+type counts struct{ started, replays, deleted int }
 
 // checkPlans checks docs/behaviour.md#plan-rate: a window counts each claim that was attempted, not more than the plan
 // allows, of which at most half are replays. First attempts are made in the window that counts them, unless a fault
@@ -46,9 +47,9 @@ func checkPlans(h *history, s *state) (found []violation) {
 		}
 		delete(expected, of)
 		more, moreReplays := w.Started-want.started, w.ReplayStarted-want.replays
-		if more < 0 || more > want.passed || moreReplays < 0 || moreReplays > want.passed {
+		if more < 0 || more > want.deleted || moreReplays < 0 || moreReplays > want.deleted {
 			found = append(found, ofWindow(w, "counts %d starts and %d of replays, want %d and %d, and at most %d more",
-				w.Started, w.ReplayStarted, want.started, want.replays, want.passed))
+				w.Started, w.ReplayStarted, want.started, want.replays, want.deleted))
 		}
 		limit, limited := s.limit(w.Queue, w.StartsAt)
 		if limited && (w.Started > limit || w.ReplayStarted > limit/2) {
@@ -83,7 +84,7 @@ func (s *state) checkMade(h *history, made map[window]int) (found []violation) {
 }
 
 // countStarts counts the starts of a run in their windows, and returns the number of those that stay counted. A burst
-// whose window has passed before it started is counted in the present one too, and both are one start: it may have run.
+// whose window has passed before it started moves to a later one.
 func (s *state) countStarts(expected map[window]*counts, run []deliveryRow) (n int) {
 	add := func(d deliveryRow, in *time.Time, more int) {
 		of := window{d.Queue, in.UnixNano()}
@@ -94,8 +95,8 @@ func (s *state) countStarts(expected map[window]*counts, run []deliveryRow) (n i
 		if d.isReplay() {
 			expected[of].replays += more
 		}
-		if more < 0 && d.At.After(in.Add(s.Window-windowEnd)) {
-			expected[of].passed++
+		if more < 0 && s.wasDeleted(of, d.At) {
+			expected[of].deleted++
 		}
 	}
 	for i, to := range run[1:] {
@@ -109,6 +110,7 @@ func (s *state) countStarts(expected map[window]*counts, run []deliveryRow) (n i
 			add(to, from.CountedIn, -1)
 		case from.Status == "pending" && to.Status == "pending" && from.CountedIn != nil && to.CountedIn != nil &&
 			to.CountedIn.After(*from.CountedIn):
+			add(to, from.CountedIn, -1)
 			add(to, to.CountedIn, 1)
 		case from.Status == "pending" && to.ended() && to.Attempts == to.ScheduleBase && to.CountedIn != nil:
 			n--
@@ -118,9 +120,16 @@ func (s *state) countStarts(expected map[window]*counts, run []deliveryRow) (n i
 	return n
 }
 
-// windowEnd is the time before the end of a window by the clock of PostgreSQL in which it may have passed by that of a
-// worker.
-const windowEnd = time.Second
+// deletion is the maximum time between the deletion of a window and the commit.
+const deletion = time.Second
+
+// wasDeleted reports whether a window was deleted before a time, or at about that time.
+func (s *state) wasDeleted(of window, before time.Time) bool {
+	return slices.ContainsFunc(s.Windows, func(w windowRow) bool {
+		return w.Queue == of.queue && w.StartsAt.UnixNano() == of.starts && !w.At.IsZero() &&
+			before.After(w.At.Add(-deletion))
+	})
+}
 
 // planLag is the time in which a relay may use the plan before a change of it.
 const planLag = 5 * time.Second

@@ -1,10 +1,10 @@
 -- Claims deliveries whose workflow was not started within the lease. Websites take turns, in which a burst counts once.
 --
--- A claim of a limited queue is counted in the window of the claim. If that window has passed, the delivery is queued
--- again and will be counted in the window of its next claim; if it is ordered, the trigger of the table decides whether
--- it is held back. A burst is always claimed as a whole and keeps its id, so that only its running attempts are
--- repeated. It starts at once, because it may contain deliveries of many websites. If its window has passed, it is
--- counted in the window of $4 as well, since it may not have run. What a queue has no room for there, or another relay
+-- A claim of a limited queue is counted in the window of the claim. If that window has passed, it counts the claim no
+-- longer, since the first attempt will be made later: the delivery is queued again and will be counted in the window of
+-- its next claim; if it is ordered, the trigger of the table decides whether it is held back. A burst is always claimed
+-- as a whole and keeps its id, so that only its running attempts are repeated. It starts at once, because it may contain
+-- deliveries of many websites, and is counted in the window of $4. What a queue has no room for there, or another relay
 -- is claiming from, is counted in the next window.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
 --   $4 start of the plan's window   $5 relay that claims   $6 maximum number of deliveries that are read
@@ -24,12 +24,12 @@ WITH lapsed AS MATERIALIZED (
         GROUP BY unit, burst_id
     ) u WHERE before < $3
 ), single AS MATERIALIZED (
-    SELECT d.id, s.passed FROM (
+    SELECT d.*, s.passed FROM (
         SELECT id, false AS passed FROM picked WHERE burst_id IS NULL
         UNION ALL
         SELECT id, true FROM lapsed WHERE passed
     ) s CROSS JOIN LATERAL (
-        SELECT id FROM deliveries d
+        SELECT id, queue, class, counted_in FROM deliveries d
         WHERE d.id = s.id AND CASE d.status WHEN 'pending' THEN d.started_at IS NULL AND d.lease_until < $1 END
         FOR UPDATE SKIP LOCKED
     ) d
@@ -43,11 +43,11 @@ WITH lapsed AS MATERIALIZED (
     -- A locked row means that an attempt or a start of the burst is being recorded, so the burst runs. Waiting for
     -- the lock could deadlock. A lapsed lease is checked again in the locked rows: another relay may have claimed the
     -- burst after this statement began.
-    SELECT burst_id, id, queue, passed FROM (
-        SELECT burst.burst_id, d.id, d.queue, d.passed, burst.pending, count(*) OVER burst AS locked,
+    SELECT burst_id, id, queue, counted_in, passed FROM (
+        SELECT burst.burst_id, d.id, d.queue, d.counted_in, d.passed, burst.pending, count(*) OVER burst AS locked,
             bool_or(d.lapsed) OVER burst AS lapsed
         FROM burst CROSS JOIN LATERAL (
-            SELECT id, queue, started_at IS NULL AND lease_until < $1 AS lapsed,
+            SELECT id, queue, counted_in, started_at IS NULL AND lease_until < $1 AS lapsed,
                 started_at IS NULL AND coalesce(counted_in < $4, false) AS passed FROM deliveries
             WHERE burst_id = burst.burst_id AND status = 'pending' FOR UPDATE SKIP LOCKED
         ) d WINDOW burst AS (PARTITION BY burst.burst_id)
@@ -65,11 +65,24 @@ WITH lapsed AS MATERIALIZED (
     UNION ALL
     SELECT id, queue, CASE WHEN fits THEN $4 WHEN passed THEN $8::timestamptz END
     FROM locked JOIN fitting USING (burst_id, queue, passed)
+), past AS MATERIALIZED (
+    -- A burst contains no replays. The order prevents deadlocks.
+    SELECT w.queue, w.starts_at, n.started, n.replays FROM (
+        SELECT queue, counted_in, count(*) AS started, count(*) FILTER (WHERE class = 2) AS replays FROM (
+            SELECT queue, counted_in, class FROM single WHERE passed
+            UNION ALL
+            SELECT queue, counted_in, 0 FROM locked WHERE passed
+        ) d GROUP BY queue, counted_in ORDER BY queue, counted_in
+    ) n CROSS JOIN LATERAL (
+        SELECT queue, starts_at FROM plan_windows WHERE queue = n.queue AND starts_at = n.counted_in FOR UPDATE
+    ) w
+), uncounted AS (
+    UPDATE plan_windows w SET started = w.started - p.started, replays_started = w.replays_started - p.replays
+    FROM past p WHERE w.queue = p.queue AND w.starts_at = p.starts_at
 ), queued AS (
     UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, counted_in = NULL
     FROM single WHERE d.id = single.id AND single.passed
 ), counted AS (
-    -- A burst contains no replays. The order prevents deadlocks.
     INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)
     SELECT queue, counted_in, count(*), 0 FROM whole WHERE counted_in IS NOT NULL
     GROUP BY queue, counted_in ORDER BY queue, counted_in
