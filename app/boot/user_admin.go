@@ -39,6 +39,17 @@ var userCommands = map[string]userCommand{
 		n, err := db.EndSessions(ctx, now, app.Actor{}, email)
 		return fmt.Sprintf("ended %d sessions of %s", n, email), err
 	},
+	"reset-otp": func(ctx context.Context, db *persistence.DB, now time.Time, _, email string) (string, error) {
+		login, err := db.LoginByEmail(ctx, email)
+		if err != nil {
+			return "", err
+		}
+		err = db.ResetOTP(ctx, now, login.User.ID)
+		if app.CodeOf(err) == app.CodeNotFound {
+			return "", errors.New("this user has not switched on one-time passwords")
+		}
+		return "switched off the one-time passwords of " + email, err
+	},
 }
 
 // UserCommands returns the names of the commands of [AdministerUser].

@@ -166,9 +166,6 @@ func command(
 	if len(args) > 1 && args[0] == "admin" && slices.Contains(boot.UserCommands(), args[1]) {
 		return administerUser(ctx, args[1], args[2:], environ, stdout)
 	}
-	if len(args) > 2 && args[0] == "admin" && args[1] == "reset-otp" {
-		return resetOTP(ctx, args[2:], environ, stdout)
-	}
 	if len(args) > 0 && args[0] == "listen" {
 		return receive(ctx, args[1:], environ, stdout, stderr)
 	}

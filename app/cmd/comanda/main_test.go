@@ -17,7 +17,7 @@ func TestInvalidArguments(t *testing.T) {
 		"migrate sideways":         "invalid arguments of migrate",
 		"migrate up now":           "invalid arguments of migrate",
 		"migrate down now":         "invalid arguments: an argument is not the value of a flag",
-		"admin reset-otp":          "invalid arguments of admin",
+		"admin reset":              "invalid arguments of admin",
 		"listen --htpp":            "invalid arguments: flag provided but not defined: -htpp",
 		"listen now":               "invalid arguments: an argument is not the value of a flag",
 		"listen --http --cert x":   "invalid arguments: pass either --http, or --cert and --key",
