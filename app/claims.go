@@ -54,15 +54,3 @@ type Claimed struct {
 	// Waited is the longest time that a delivery to a healthy, quick subscription has waited.
 	Waited time.Duration
 }
-
-// Without returns the limits that remain for a second search after a first one that returned claims.
-func (l ClaimLimits) Without(claims []Claim) ClaimLimits {
-	for _, c := range claims {
-		if c.Healthy && c.Quick {
-			l.Batch, l.BurstBatch = max(l.Batch-1, 0), max(l.BurstBatch-1, 0)
-		} else {
-			l.SlowBatch = max(l.SlowBatch-1, 0)
-		}
-	}
-	return l
-}

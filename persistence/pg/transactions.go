@@ -10,11 +10,6 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Queryer is a pool or a transaction.
-type Queryer interface {
-	QueryContext(ctx context.Context, query string, args ...any) (*sql.Rows, error)
-}
-
 // InStore runs f in a transaction that sees the rows of one store. It repeats f after a serialization
 // failure or a deadlock, and if the connection's prepared statements are outdated. Therefore f must
 // have no effect except on the database. Errors are classified, see
