@@ -70,16 +70,6 @@ type LineTotal struct {
 	TaxMinor      int64 `json:"taxMinor"`      // share of the order's tax
 }
 
-// PayableMinor returns the line's share of the order's total, which is the amount of a refund of the whole line. The
-// shares of all lines and of the delivery fee (with its tax, unless prices include tax) add up to the total.
-func (l LineTotal) PayableMinor(taxIncluded bool) int64 {
-	payable := l.TotalMinor - l.DiscountMinor
-	if !taxIncluded {
-		payable += l.TaxMinor
-	}
-	return payable
-}
-
 // Tax is the tax of all parts of an order with one rate.
 type Tax struct {
 	RatePPM   int64 `json:"ratePpm"`   // parts per million
