@@ -118,11 +118,6 @@ func CheckWebhookURL(raw string) error {
 // schedule has delays.
 type RetrySchedule []time.Duration
 
-// DefaultRetrySchedule returns the default schedule (docs/behaviour.md#deliveries).
-func DefaultRetrySchedule() RetrySchedule {
-	return RetrySchedule{30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}
-}
-
 // ParseRetrySchedule parses up to 20 comma-separated positive durations: "30s,5m,30m,2h,6h".
 func ParseRetrySchedule(s string) (RetrySchedule, error) {
 	var schedule RetrySchedule

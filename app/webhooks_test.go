@@ -16,8 +16,9 @@ func TestRetrySchedule(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(app.DefaultRetrySchedule(), schedule); diff != "" || schedule.Attempts() != 6 {
-		t.Errorf("default schedule with %d attempts, want 6 (-want +got):\n%s", schedule.Attempts(), diff)
+	want := app.RetrySchedule{30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}
+	if diff := cmp.Diff(want, schedule); diff != "" || schedule.Attempts() != 6 {
+		t.Errorf("schedule with %d attempts, want 6 (-want +got):\n%s", schedule.Attempts(), diff)
 	}
 	for attempt, want := range map[int]time.Duration{0: 0, 1: 30 * time.Second, 5: 6 * time.Hour, 6: 0, 7: 0} {
 		if got, more := schedule.Delay(attempt); got != want || more != (want > 0) {

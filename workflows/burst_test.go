@@ -47,7 +47,7 @@ func burstEnv(
 func runBurst(env *testsuite.TestWorkflowEnvironment) {
 	env.ExecuteWorkflow(workflowBurst, BurstInput{
 		ID: "bst_1", Deliveries: twoDeliveries,
-		Policy: Policy{Schedule: app.DefaultRetrySchedule(), AttemptLimit: 15 * time.Second},
+		Policy: Policy{Schedule: sixAttempts, AttemptLimit: 15 * time.Second},
 	})
 }
 

@@ -43,6 +43,9 @@ var (
 	deleted   = activities.DeliverResult{Outcome: activities.OutcomeCancelled, Reason: app.ReasonDeleted}
 )
 
+// sixAttempts is a retry schedule.
+var sixAttempts = app.RetrySchedule{30 * time.Second, 5 * time.Minute, 30 * time.Minute, 2 * time.Hour, 6 * time.Hour}
+
 func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
 	s := &script{TestWorkflowEnvironment: environment(), outcomes: outcomes}
 	s.failures, s.during = map[int]int{}, map[int]func(){}
@@ -50,7 +53,7 @@ func newScript(t *testing.T, outcomes ...activities.DeliverResult) *script {
 		DeliveryID: "dlv_1", StoreID: "sto_1", EventID: "evt_1", EventType: app.EventOrderCreated,
 		SubscriptionID: "whk_1", Version: deliveryVersion, Queue: "web_1",
 		Policy: Policy{
-			Schedule: app.DefaultRetrySchedule(), Retention: 30 * 24 * time.Hour, AttemptLimit: 13 * time.Second,
+			Schedule: sixAttempts, Retention: 30 * 24 * time.Hour, AttemptLimit: 13 * time.Second,
 		},
 	}
 	s.SetStartTime(start)

@@ -37,7 +37,8 @@ func TestLoadDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	if config.DeliveryTimeout != 10*time.Second || config.PlanWindow != time.Hour ||
-		!slices.Equal(config.RetrySchedule, retrySchedule(app.DefaultRetrySchedule())) ||
+		!slices.Equal(config.RetrySchedule, retrySchedule{30 * time.Second, 5 * time.Minute, 30 * time.Minute,
+			2 * time.Hour, 6 * time.Hour}) ||
 		config.DeadLetterRetention != 30*24*time.Hour || config.AccessTokenTTL != 15*time.Minute ||
 		config.RefreshTokenTTL != 7*24*time.Hour || config.RefreshReuseLeeway != 0 ||
 		config.SessionMaxAge != 30*24*time.Hour || config.AuthRateLimit != 10 ||

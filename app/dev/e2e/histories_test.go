@@ -112,7 +112,7 @@ func TestHistoryOfATurn(t *testing.T) {
 		"UPDATE deliveries SET generation = 1 WHERE id = $1", waits.ID)
 	must(t, err)
 	policy := workflows.Policy{
-		Schedule: app.DefaultRetrySchedule(), Retention: time.Hour, AttemptLimit: 2 * time.Minute,
+		Schedule: app.RetrySchedule{time.Hour}, Retention: time.Hour, AttemptLimit: 2 * time.Minute,
 	}
 	starter := workflows.NewClient(worldOf(t).temporal, policy, workflows.JobPolicy{})
 	must(t, starter.StartDelivery(t.Context(), app.Claim{
