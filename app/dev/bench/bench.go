@@ -19,9 +19,6 @@ import (
 // take about the same time.
 const burstFactor = 6
 
-// burstSetting is auto or off.
-const burstSetting = "COMANDA_BURST"
-
 // startTimeout limits the start of a program, stopTimeout its graceful stop.
 const (
 	startTimeout = 2 * time.Minute
@@ -33,12 +30,11 @@ type program struct {
 	harness.Programs
 	name    string // in the report
 	version string
-	bursts  bool // the version has bursts
 }
 
 // deliveries returns the size of a saturated run.
-func (p program) deliveries(o options, strict bool) int {
-	if strict || !p.bursts {
+func (o options) deliveries(strict bool) int {
+	if strict {
 		return o.events
 	}
 	return burstFactor * o.events
@@ -111,7 +107,7 @@ func (b *bench) addProgram(ctx context.Context, name string, p harness.Programs)
 	if err != nil {
 		return fmt.Errorf("%s: %w", p.Comanda, err)
 	}
-	b.programs = append(b.programs, program{p, name, version, p.Knows(ctx, burstSetting, "off")})
+	b.programs = append(b.programs, program{p, name, version})
 	return nil
 }
 
@@ -229,9 +225,8 @@ func (b *bench) label(p program) string {
 func (b *bench) startWorker(
 	ctx context.Context, p program, strict bool, settings map[string]string,
 ) (*harness.Process, error) {
-	all := map[string]string{"COMANDA_LOG_LEVEL": "warn"}
-	if p.bursts {
-		all[burstSetting] = map[bool]string{true: "off", false: "auto"}[strict]
+	all := map[string]string{
+		"COMANDA_LOG_LEVEL": "warn", "COMANDA_BURST": map[bool]string{true: "off", false: "auto"}[strict],
 	}
 	for k, v := range settings {
 		all[k] = v

@@ -16,7 +16,6 @@ type report struct {
 	Versions versions     `json:"versions"`
 	Rounds   int          `json:"rounds"`
 	Counted  string       `json:"counted"`
-	Notes    []string     `json:"notes,omitempty"`
 	Failures []string     `json:"failures,omitempty"` // errors of runs without figures
 	Cases    []caseReport `json:"cases"`
 }
@@ -50,12 +49,6 @@ func newReport(b *bench, selected []benchCase, r results) report {
 	out := report{
 		Date: b.date, Machine: b.machine, Versions: b.versions, Rounds: b.rounds,
 		Counted: strings.ReplaceAll(counted, "\n", " "),
-	}
-	for _, p := range b.programs {
-		if !p.bursts {
-			out.Notes = append(out.Notes, fmt.Sprintf("The program %s (%s) has no bursts: "+
-				"its cases with bursts ran without them, with %d deliveries.", p.name, p.version, b.events))
-		}
 	}
 	for _, failure := range r.failures {
 		out.Failures = append(out.Failures, failure.Error())
@@ -123,9 +116,6 @@ func (r report) print(out io.Writer) error {
 		fmt.Fprintf(out, "Previous: Comanda %s.\n", v.Previous)
 	}
 	fmt.Fprintf(out, "Medians of %d rounds, with their range.\n", r.Rounds)
-	for _, note := range r.Notes {
-		fmt.Fprintln(out, note)
-	}
 	for _, t := range []table{tableClients, tableWorkflows} {
 		if err := r.printTable(out, t); err != nil {
 			return err

@@ -61,7 +61,7 @@ func (l load) run(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	defer worker.Kill()
-	result, err := s.saturate(ctx, worker, newEvents(s.tenants, p.deliveries(b.options, l.strict)/l.fanOut))
+	result, err := s.saturate(ctx, worker, newEvents(s.tenants, b.deliveries(l.strict)/l.fanOut))
 	if err != nil {
 		return sample{}, err
 	}

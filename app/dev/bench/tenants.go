@@ -36,7 +36,7 @@ func tenants(ctx context.Context, b *bench, p program) (sample, error) {
 		return sample{}, err
 	}
 	var events []event
-	for range max(p.deliveries(b.options, false)/2/manyWebhooks, 1) {
+	for range max(b.deliveries(false)/2/manyWebhooks, 1) {
 		events = append(events, newEvent(many))
 		events = append(events, newEvents([]*tenant{one}, manyWebhooks)...)
 	}

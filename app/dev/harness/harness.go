@@ -49,19 +49,6 @@ func Build(ctx context.Context, dir string) (Programs, error) {
 	return p, nil
 }
 
-// Knows reports whether the production program reads a setting for which value is valid. It starts the program without
-// a database, which always fails: the error of a program that reads the setting names it for an invalid value, and does
-// not name it for the valid one.
-func (p Programs) Knows(ctx context.Context, setting, value string) bool {
-	names := func(value string) bool {
-		worker := exec.CommandContext(ctx, p.Comanda, "worker")
-		worker.Env = []string{setting + "=" + value}
-		out, err := worker.CombinedOutput()
-		return err != nil && bytes.Contains(out, []byte(setting))
-	}
-	return names("?") && !names(value)
-}
-
 // Version returns the version of the production program.
 func (p Programs) Version(ctx context.Context) (string, error) {
 	out, err := exec.CommandContext(ctx, p.Comanda, "version").Output()
@@ -71,12 +58,9 @@ func (p Programs) Version(ctx context.Context) (string, error) {
 
 // Ready is the content of ready.json of `dev --infra`.
 type Ready struct {
-	TemporalUIURL    string            `json:"temporalUiUrl"`
 	TemporalAddress  string            `json:"temporalAddress"`
-	DatabaseURL      string            `json:"databaseUrl"`
 	OwnerDatabaseURL string            `json:"ownerDatabaseUrl"`
 	CAFile           string            `json:"caFile"`
-	APIKey           string            `json:"apiKey"` // of the demo data, with all scopes
 	Env              map[string]string `json:"env"`
 }
 
