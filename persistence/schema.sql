@@ -364,8 +364,6 @@ CREATE INDEX deliveries_of_subscription ON deliveries (subscription_id, status, 
 CREATE INDEX deliveries_ordered ON deliveries (subscription_id, resource) WHERE (ordered AND (status = ANY
         (ARRAY['pending'::text, 'retrying'::text])));
 CREATE INDEX deliveries_pending ON deliveries (store_id, subscription_id) WHERE (status = 'pending'::text);
-CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE ((replay_id IS NOT NULL) AND (status = ANY
-        (ARRAY['queued'::text, 'pending'::text])));
 CREATE INDEX deliveries_strayed ON deliveries (subscription_id, status, id) WHERE (status = ANY (ARRAY['retrying'::text,
         'dead_letter'::text]));
 CREATE INDEX deliveries_unfinished ON deliveries (queue, COALESCE(check_at, next_retry_at, started_at)) WHERE ((status =

@@ -81,7 +81,6 @@ func StatementsOfIndexes() map[string]Statement {
 		// Of the function settle_turns.
 		"deliveries_ordered": {`SELECT FROM deliveries WHERE subscription_id = $1 AND resource = $2 AND ordered
 			AND status IN ('pending', 'retrying')`, 2},
-		"deliveries_replaying": {"SELECT" + inProgress + " FROM replays r WHERE r.id = $1", 1},
 	}
 }
 

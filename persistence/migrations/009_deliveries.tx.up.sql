@@ -61,10 +61,8 @@ CREATE INDEX deliveries_of_burst ON deliveries (burst_id) WHERE burst_id IS NOT 
 -- Unfinished deliveries of each queue by the time of their next check, for the reconciler.
 CREATE INDEX deliveries_unfinished ON deliveries (queue, (coalesce(check_at, next_retry_at, started_at)))
     WHERE status IN ('pending', 'retrying') AND coalesce(check_at, next_retry_at, started_at) IS NOT NULL;
--- Deliveries of a bulk replay by status, and those without an attempt.
+-- Deliveries of a bulk replay by status.
 CREATE INDEX deliveries_of_replay ON deliveries (replay_id, status) WHERE replay_id IS NOT NULL;
-CREATE INDEX deliveries_replaying ON deliveries (replay_id) WHERE replay_id IS NOT NULL
-    AND status IN ('queued', 'pending');
 CALL fence('deliveries', 'store_id');
 
 -- The turns of the resources with ordered deliveries. Of these, only the one that has the turn may be claimed or is in
