@@ -18,7 +18,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Search attributes by which operators find workflows (docs/behaviour.md#search-attributes).
+// Search attributes by which operators find workflows (docs/operating-webhooks.md#find-deliveries).
 var (
 	// attributeIDs holds the events, webhooks and stores of a delivery or a burst, and the store of a job. One list is
 	// cheaper than several attributes: a visibility store in PostgreSQL has a GIN index for each list.
