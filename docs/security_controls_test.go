@@ -8,7 +8,7 @@ import (
 
 var testName = regexp.MustCompile("`(Test\\w+)`")
 
-// Each shared resource of docs/security.md names its bound and existing tests.
+// Each shared resource of docs/security-controls.md names its bound and existing tests.
 func TestSharedResources(t *testing.T) {
 	t.Parallel()
 	defined := map[string]bool{}
@@ -18,7 +18,7 @@ func TestSharedResources(t *testing.T) {
 			defined[match[1]] = true
 		}
 	}
-	_, table, _ := strings.Cut(read(t, "docs/security.md"), "\n| resource | bound | test |\n|---|---|---|\n")
+	_, table, _ := strings.Cut(read(t, "docs/security-controls.md"), "\n| resource | bound | test |\n|---|---|---|\n")
 	table, _, _ = strings.Cut(table, "\n\n")
 	rows := strings.Split(table, "\n")
 	if len(rows) < 15 {
