@@ -348,8 +348,7 @@ func TestTheSandbox(t *testing.T) {
 
 	// Its members are the store's, and see it.
 	for _, name := range []string{"OWNER", "STAFF"} {
-		session, err := w.db.StartSession(t.Context(), noon, app.Actor{}, w.users[name], own.id, time.Hour)
-		w.must(err)
+		session := w.session(name, own.id)
 		entries := map[app.StoreID]app.StoreEntry{}
 		for _, entry := range session.Stores {
 			entries[entry.StoreID] = entry

@@ -30,8 +30,7 @@ func BenchmarkMe(b *testing.B) {
 
 // benchToken is an access token of a user.
 func benchToken(b *testing.B, server *Server, user app.User) string {
-	session, err := server.db.StartSession(b.Context(), server.now(), app.Actor{}, user, "", time.Hour)
-	must(err)
+	session := persistencetest.Session(b, server.db, server.now(), user, "", time.Hour)
 	token, err := server.tokens.mint(server.now(), claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role,
 		Audience: app.RealmTenant, SessionID: session.ID,

@@ -193,11 +193,16 @@ func (w *world) token(name string, store app.StoreID) string {
 	return token
 }
 
+// session starts a session of a user.
+func (w *world) session(name string, store app.StoreID) identity.Session {
+	w.Helper()
+	return persistencetest.Session(w, w.db.DB, w.now, w.users[name], store, time.Hour)
+}
+
 func (w *world) claims(name string, store app.StoreID) claims {
 	w.Helper()
 	user := w.users[name]
-	session, err := w.db.StartSession(w.Context(), w.now, app.Actor{}, user, store, time.Hour)
-	w.must(err)
+	session := w.session(name, store)
 	c := claims{
 		Subject: string(user.ID), Email: user.Email, StoreID: session.StoreID, Role: session.Role,
 		Audience: app.RealmTenant, SessionID: session.ID,
@@ -214,13 +219,13 @@ func (w *world) fill(s *shop, owner string) {
 	if owner == "" {
 		owner = "OWNER"
 	}
-	session, err := w.db.StartSession(w.Context(), w.now, app.Actor{}, w.users[owner], s.id, time.Hour)
-	w.must(err)
+	session := w.session(owner, s.id)
 	for _, entry := range session.Stores {
 		if entry.StoreID == s.id {
 			s.view = entry.StoreViews[0]
 		}
 	}
+	var err error
 	s.product, err = w.db.CreateProduct(w.Context(), noon, s.id, app.Product{
 		SKU: "P1", Name: "Pizza <Margherita> & more", Category: "pizza", PriceMinor: 950, Currency: "EUR",
 		Prices:       map[app.Currency]int64{"USD": 1100},

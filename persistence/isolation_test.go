@@ -165,7 +165,6 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.outgoing",                // attempt recording
 		"delivery.outgoingBodies",          // attempt recording
 		"identity.SetPasswordHash",         // login
-		"identity.StartSession",            // login
 		"identity.inProven",                // login
 		"identity.LoginOf",                 // users belong to no store
 		"identity.ChangePassword",          // users belong to no store

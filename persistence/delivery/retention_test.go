@@ -124,11 +124,9 @@ func TestEraseExpiredRows(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	_, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], time.Hour)
-	must(t, err)
-	_, err = db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], 1000*time.Hour)
-	must(t, err)
-	_, err = db.RegisterCustomer(t.Context(), noon, r.Stores[0], app.Actor{},
+	persistencetest.Session(t, db.DB, noon, r.Owner, r.Stores[0], time.Hour)
+	persistencetest.Session(t, db.DB, noon, r.Owner, r.Stores[0], 1000*time.Hour)
+	_, err := db.RegisterCustomer(t.Context(), noon, r.Stores[0], app.Actor{},
 		identity.NewCustomer{Email: "ada@example.com"}, time.Hour)
 	must(t, err)
 	replay := createReplay(t, db, r.Stores[0], allOf(""))

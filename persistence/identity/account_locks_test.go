@@ -35,9 +35,8 @@ func TestAccountLocks(t *testing.T) {
 		call func(ctx context.Context) error
 	}{
 		{"SetPasswordHash", func(ctx context.Context) error { return db.SetPasswordHash(ctx, r.Owner.ID, "-", "-") }},
-		{"StartVerifiedSession", func(ctx context.Context) error {
-			_, err := db.StartVerifiedSession(ctx, noon, app.Actor{}, r.Owner, identity.Proof{Verified: "-"}, "",
-				time.Hour)
+		{"StartSession", func(ctx context.Context) error {
+			_, err := db.StartSession(ctx, noon, app.Actor{}, r.Owner, identity.Proof{Verified: "-"}, "", time.Hour)
 			return err
 		}},
 		{"MailReset", func(ctx context.Context) error {

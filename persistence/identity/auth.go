@@ -23,8 +23,8 @@ type NewUser struct {
 	Roles        map[app.StoreID]app.Role
 }
 
-// CreateUser creates a user with roles, whose email the operator vouches for. It returns CONFLICT if the email is in
-// use, regardless of case.
+// CreateUser creates a user with roles without an invitation, for programs that set up a store. The user's email counts
+// as proven. It returns CONFLICT if the email is in use, regardless of case.
 func (db *DB) CreateUser(ctx context.Context, now time.Time, user NewUser) (app.UserID, error) {
 	var id app.UserID
 	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
@@ -105,21 +105,6 @@ type Session struct {
 	Stores         []app.StoreEntry
 }
 
-// StartSession starts a session in the wanted store, otherwise in the last used store, otherwise in
-// the first store. It returns STORE_MISMATCH if the user is not a member of the wanted store, NOT_FOUND
-// if the user has no store and is not a platform administrator, and WEBSITE_SUSPENDED if the website of
-// the wanted store, or every website of the user, is suspended.
-func (db *DB) StartSession(
-	ctx context.Context, now time.Time, by app.Actor, user app.User, wanted app.StoreID, ttl time.Duration,
-) (Session, error) {
-	var session Session
-	err := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) (err error) {
-		session, err = startSession(ctx, tx, now, by, user, wanted, ttl)
-		return err
-	})
-	return session, err
-}
-
 // Proof is what a user gives to log in. Verified is the stored hash that the password matched.
 type Proof struct {
 	Verified string
@@ -131,12 +116,15 @@ type OTPRefused struct{ error }
 
 func (e OTPRefused) Unwrap() error { return e.error }
 
-// StartVerifiedSession is [DB.StartSession] for a user with a proof. It returns INVALID_CREDENTIALS if the verified
-// hash is no longer the user's, or the user has been disabled: a login that began before a change of the password must
-// not survive it. It returns [OTPRefused] with OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget
-// of failures is used up. A right one-time password is used up only if the session starts. The lock of the user
-// serializes concurrent calls, so that exactly one can use a code.
-func (db *DB) StartVerifiedSession(
+// StartSession starts a session of a user with a proof: in the wanted store, otherwise in the last used store, otherwise
+// in the first store. It returns INVALID_CREDENTIALS if the verified hash is no longer the user's, or the user has been
+// disabled: a login that began before a change of the password must not survive it. It returns [OTPRefused] with
+// OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget of failures is used up. It returns
+// STORE_MISMATCH if the user is not a member of the wanted store, NOT_FOUND if the user has no store and is not a
+// platform administrator, and WEBSITE_SUSPENDED if the website of the wanted store, or every website of the user, is
+// suspended. A right one-time password is used up only if the session starts. The lock of the user serializes
+// concurrent calls, so that exactly one can use a code.
+func (db *DB) StartSession(
 	ctx context.Context, now time.Time, by app.Actor, user app.User, proof Proof, wanted app.StoreID, ttl time.Duration,
 ) (Session, error) {
 	var session Session
@@ -148,7 +136,7 @@ func (db *DB) StartVerifiedSession(
 }
 
 // inProven runs f in a transaction that has locked a user, checked a proof and used up its one-time password. Its
-// errors are those of [DB.StartVerifiedSession] and f.
+// errors are those of [DB.StartSession] and f.
 func (db *DB) inProven(
 	ctx context.Context, now time.Time, by app.Actor, user app.User, proof Proof,
 	f func(ctx context.Context, tx bun.Tx) error,

@@ -22,21 +22,19 @@ func TestSessions(t *testing.T) {
 		t.Errorf("login of an unknown email: got error %v, want %s", err, app.CodeNotFound)
 	}
 
-	first, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, "", time.Hour)
-	must(t, err)
+	first := persistencetest.Session(t, db.DB, noon, login.User, "", time.Hour)
 	if first.StoreID != first.Stores[0].StoreID || first.Role != app.RoleOwner || len(first.Stores) != 2 ||
 		len(first.Stores[0].StoreViews) != 2 || !first.Stores[0].StoreViews[0].IsDefault {
 		t.Errorf("got session %+v, want the first of 2 stores as OWNER", first)
 	}
 	other := first.Stores[1].StoreID
-	second, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, other, time.Hour)
-	must(t, err)
-	third, err := db.StartSession(t.Context(), noon, app.Actor{}, login.User, "", time.Hour)
-	must(t, err)
+	second := persistencetest.Session(t, db.DB, noon, login.User, other, time.Hour)
+	third := persistencetest.Session(t, db.DB, noon, login.User, "", time.Hour)
 	if second.StoreID != other || third.StoreID != other {
 		t.Errorf("store: got %s and, in the next session, %s, want %s", second.StoreID, third.StoreID, other)
 	}
-	_, err = db.StartSession(t.Context(), noon, app.Actor{}, login.User, foreign.Stores[0], time.Hour)
+	proof := identity.Proof{Verified: login.PasswordHash}
+	_, err = db.StartSession(t.Context(), noon, app.Actor{}, login.User, proof, foreign.Stores[0], time.Hour)
 	if app.CodeOf(err) != app.CodeStoreMismatch {
 		t.Errorf("session in another website's store: got error %v, want %s", err, app.CodeStoreMismatch)
 	}
@@ -58,8 +56,7 @@ func TestAuthenticateRejectsEndedSessions(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
-	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, "", time.Hour)
-	must(t, err)
+	session := persistencetest.Session(t, db.DB, noon, r.Owner, "", time.Hour)
 	refused := func(name string, id app.SessionID, user app.UserID, store app.StoreID) {
 		t.Helper()
 		if _, err := db.Authenticate(t.Context(), id, user, store); app.CodeOf(err) != app.CodeTokenRevoked {
@@ -98,9 +95,7 @@ func TestPlatformAdministratorsHaveNoStore(t *testing.T) {
 	id, err := db.CreateUser(t.Context(), noon,
 		identity.NewUser{Email: "root@example.com", Name: "Root", PasswordHash: "-", PlatformRole: &role})
 	must(t, err)
-	session, err := db.StartSession(t.Context(), noon, app.Actor{}, app.User{ID: id, PlatformRole: &role}, "",
-		time.Hour)
-	must(t, err)
+	session := persistencetest.Session(t, db.DB, noon, app.User{ID: id, PlatformRole: &role}, "", time.Hour)
 	principal, err := db.Authenticate(t.Context(), session.ID, id, "")
 	must(t, err)
 	if principal.Realm != app.RealmPlatform || principal.StoreID != "" || principal.Role != "" {
@@ -115,7 +110,8 @@ func TestPlatformAdministratorsHaveNoStore(t *testing.T) {
 	}
 	id, err = db.CreateUser(t.Context(), noon, identity.NewUser{Email: "nobody@example.com", PasswordHash: "-"})
 	must(t, err)
-	_, err = db.StartSession(t.Context(), noon, app.Actor{}, app.User{ID: id}, "", time.Hour)
+	proof := identity.Proof{Verified: "-"}
+	_, err = db.StartSession(t.Context(), noon, app.Actor{}, app.User{ID: id}, proof, "", time.Hour)
 	if app.CodeOf(err) != app.CodeNotFound {
 		t.Errorf("session of a user without a store: got error %v, want %s", err, app.CodeNotFound)
 	}

@@ -92,7 +92,7 @@ type Acceptance struct {
 
 // Accept makes the invited user a member of the invitation's stores and starts a session in the first of them. A mailed
 // invitation proves the email. Accept raises the role of an existing membership, and never lowers it. It returns
-// TOKEN_INVALID and WEBSITE_SUSPENDED like [DB.Invited], the errors of [DB.StartVerifiedSession] about the proof,
+// TOKEN_INVALID and WEBSITE_SUSPENDED like [DB.Invited], the errors of [DB.StartSession] about the proof,
 // INVALID_CREDENTIALS if the existing user has another email meanwhile, and CONFLICT if the email belongs to a platform
 // administrator, or a user with the email of a new one was created concurrently.
 func (db *DB) Accept(

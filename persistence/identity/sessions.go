@@ -230,7 +230,7 @@ func (db *DB) SwitchStore(
 }
 
 // ProveIdentity records a proof of the user of a session. It returns TOKEN_REVOKED if the session has ended, and
-// otherwise the errors of [DB.StartVerifiedSession] about the proof.
+// otherwise the errors of [DB.StartSession] about the proof.
 func (db *DB) ProveIdentity(
 	ctx context.Context, now time.Time, p app.Principal, by app.Actor, user app.User, proof Proof,
 ) error {

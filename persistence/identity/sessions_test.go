@@ -14,10 +14,8 @@ func TestRefreshCommitsDecisions(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[1], time.Hour)
-	must(t, err)
-	other, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], time.Hour)
-	must(t, err)
+	session := persistencetest.Session(t, db.DB, noon, r.Owner, r.Stores[1], time.Hour)
+	other := persistencetest.Session(t, db.DB, noon, r.Owner, r.Stores[0], time.Hour)
 
 	later := noon.Add(50 * time.Minute)
 	got, err := db.Refresh(t.Context(), later, app.Actor{}, session.ID, 0, refreshRules)
@@ -54,8 +52,7 @@ func TestSessionsBelongToTheirUser(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, foreign := open(t, db, "one.example"), open(t, db, "two.example")
-	session, err := db.StartSession(t.Context(), noon, app.Actor{}, r.Owner, r.Stores[0], time.Hour)
-	must(t, err)
+	session := persistencetest.Session(t, db.DB, noon, r.Owner, r.Stores[0], time.Hour)
 	mine := app.Principal{UserID: r.Owner.ID, SessionID: session.ID, WebsiteID: r.Website}
 	for name, principal := range map[string]app.Principal{
 		"another user":    {UserID: foreign.Owner.ID, SessionID: session.ID, WebsiteID: foreign.Website},

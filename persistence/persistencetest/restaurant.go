@@ -1,6 +1,7 @@
 package persistencetest
 
 import (
+	"database/sql"
 	"testing"
 	"time"
 
@@ -55,19 +56,42 @@ func Open(t testing.TB, db *Database, domain string) Restaurant {
 // Caller returns the owner as the caller of requests about one of the stores, with a new session.
 func (r Restaurant) Caller(t testing.TB, db *Database, store int) app.Principal {
 	t.Helper()
-	session, err := db.StartSession(t.Context(), Noon, app.Actor{}, r.Owner, r.Stores[store], 24*time.Hour)
-	Must(t, err)
+	session := Session(t, db.DB, Noon, r.Owner, r.Stores[store], 24*time.Hour)
 	return app.Principal{
 		Realm: app.RealmTenant, UserID: r.Owner.ID, SessionID: session.ID, WebsiteID: r.Website,
 		StoreID: r.Stores[store], Role: app.RoleOwner,
 	}
 }
 
+// Session starts a session of a user in a store, "" = the store that a login chooses. It needs neither the password nor
+// a one-time password, which it switches off meanwhile.
+func Session(
+	t testing.TB, db *persistence.DB, now time.Time, user app.User, store app.StoreID, ttl time.Duration,
+) identity.Session {
+	t.Helper()
+	var proof identity.Proof
+	var secret []byte
+	var enabled sql.NullTime
+	Must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT password_hash, otp_secret, otp_enabled_at FROM users
+		WHERE id = $1`, user.ID).Scan(&proof.Verified, &secret, &enabled))
+	setOTP := func(secret []byte, enabled sql.NullTime) {
+		_, err := db.System().DB.ExecContext(t.Context(), `UPDATE users SET otp_secret = $2, otp_enabled_at = $3
+			WHERE id = $1`, user.ID, secret, enabled)
+		Must(t, err)
+	}
+	if enabled.Valid {
+		setOTP(nil, sql.NullTime{})
+		defer setOTP(secret, enabled)
+	}
+	session, err := db.StartSession(t.Context(), now, app.Actor{}, user, proof, store, ttl)
+	Must(t, err)
+	return session
+}
+
 // View returns the default view of a store.
 func (r Restaurant) View(t testing.TB, db *Database, store int) app.StoreViewID {
 	t.Helper()
-	session, err := db.StartSession(t.Context(), Noon, app.Actor{}, r.Owner, r.Stores[store], time.Hour)
-	Must(t, err)
+	session := Session(t, db.DB, Noon, r.Owner, r.Stores[store], time.Hour)
 	for _, entry := range session.Stores {
 		if entry.StoreID == r.Stores[store] {
 			return entry.StoreViews[0].ID

@@ -103,8 +103,7 @@ func TestAdministerUsers(t *testing.T) {
 		user  app.User
 		store app.StoreID
 	}{{r.Owner, r.Stores[0]}, {app.User{ID: root, Email: "root@example.com", PlatformRole: &role}, ""}} {
-		session, err := db.StartSession(t.Context(), time.Now(), app.Actor{}, c.user, c.store, time.Hour)
-		persistencetest.Must(t, err)
+		session := persistencetest.Session(t, db.DB, time.Now(), c.user, c.store, time.Hour)
 		authenticate := func(session app.SessionID) app.Code {
 			_, err := db.Authenticate(t.Context(), session, c.user.ID, c.store)
 			return app.CodeOf(err)
@@ -114,8 +113,7 @@ func TestAdministerUsers(t *testing.T) {
 			authenticate(session.ID) != app.CodeTokenRevoked {
 			t.Errorf("end-sessions: exit status %d, %s%s, want the session ended", code, out, errors)
 		}
-		session, err = db.StartSession(t.Context(), time.Now(), app.Actor{}, c.user, c.store, time.Hour)
-		persistencetest.Must(t, err)
+		session = persistencetest.Session(t, db.DB, time.Now(), c.user, c.store, time.Hour)
 		for range 2 {
 			if code, _, errors := admin("disable-user", "--email", email); code != 0 ||
 				authenticate(session.ID) != app.CodeTokenRevoked {
