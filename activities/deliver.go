@@ -67,7 +67,7 @@ func NewDeliveries(
 		store: store, egress: egress, policy: policy, now: now, metrics: newAttemptMetrics(metrics),
 		// If a secret key is missing, many attempts fail repeatedly.
 		log:      log.Sample(&zerolog.BurstSampler{Burst: 10, Period: time.Minute}),
-		bulkhead: newBulkhead(policy.Bulkhead, policy.Timeout, now),
+		bulkhead: newBulkhead(policy.Bulkhead, policy.Timeout, time.Now),
 	}
 }
 
@@ -255,7 +255,7 @@ func (d *Deliveries) post(ctx context.Context, outgoing app.Outgoing) app.MadeAt
 	defer func() { endAttempt(span, made) }()
 	made.Sent = sent(outgoing, headers)
 	response, err := d.egress.Post(ctx, outgoing.URL, headers, outgoing.Body)
-	made.Duration = d.now().Sub(made.At)
+	made.Duration = max(0, d.now().Sub(made.At)) // the clock of the database may be set back
 	made.StatusCode, made.Headers, made.Body = response.StatusCode, response.Header, response.Body
 	if err != nil || response.StatusCode/100 != 2 {
 		made.Status, made.Error = app.AttemptFailed, failure(response.StatusCode, err)

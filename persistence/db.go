@@ -111,6 +111,16 @@ func (db *DB) PoolStats() []pg.PoolStats { return db.pg.PoolStats() }
 // Ping returns an error if the database does not respond, or does not accept a login.
 func (db *DB) Ping(ctx context.Context) error { return db.pg.Ping(ctx) }
 
+// Now returns the time by the clock of the database as of the last [DB.ReadClock]; before, that of the process. The
+// difference of two such times is no duration: the clock of the database may be set.
+func (db *DB) Now() time.Time { return db.pg.Now() }
+
+// ReadClock reads the clock of the database once.
+func (db *DB) ReadClock(ctx context.Context) error { return db.pg.ReadClock(ctx) }
+
+// FollowClock reads the clock of the database every second until ctx is done.
+func (db *DB) FollowClock(ctx context.Context) { db.pg.FollowClock(ctx) }
+
 // CheckRole returns an error if a login role can bypass row-level security, cannot become its role, or can become
 // another role.
 func (db *DB) CheckRole(ctx context.Context) error { return db.pg.CheckRole(ctx) }

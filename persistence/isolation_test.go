@@ -125,6 +125,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"pg.CheckSchema",                   // reads no rows of tenants
 		"pg.For",                           // selects connections
 		"pg.Ping",                          // reads no rows
+		"pg.ReadClock",                     // reads no rows
 		"delivery.ClaimAbandoned",          // relay
 		"delivery.candidates",              // relay
 		"delivery.claim",                   // relay

@@ -82,24 +82,24 @@ func (p *dispatchPacing) dispatched(
 
 // dispatchLoop dispatches events until ctx is done.
 func (r *relayRun) dispatchLoop(ctx context.Context) {
-	pacing := startDispatch(r.now())
+	pacing := startDispatch(time.Now())
 	for ctx.Err() == nil {
-		if pacing.due(r.now()) {
-			began := r.now()
-			did, err := r.store.Dispatch(ctx, began, dispatchLimit)
+		if pacing.due(time.Now()) {
+			began := time.Now()
+			did, err := r.store.Dispatch(ctx, r.now(), dispatchLimit)
 			if err != nil && ctx.Err() == nil {
 				r.log.Error().Err(err).Msg("cannot dispatch events; retrying")
 			}
-			now, starts := r.now(), starting{r.freeStarters(), r.backlog.Load()}
+			now, starts := time.Now(), starting{r.freeStarters(), r.backlog.Load()}
 			if pacing.dispatched(now, now.Sub(began), did, starts, err) {
 				notify(r.dispatched)
 			}
 		}
-		timer := time.NewTimer(pacing.at.Sub(r.now()))
+		timer := time.NewTimer(time.Until(pacing.at))
 		select {
 		case <-ctx.Done():
 		case <-r.wake:
-			pacing.notify(r.now(), r.freeStarters(), r.overloaded.Load(), !r.gate.isShut())
+			pacing.notify(time.Now(), r.freeStarters(), r.overloaded.Load(), !r.gate.isShut())
 		case <-timer.C:
 		}
 		timer.Stop()

@@ -40,7 +40,7 @@ type Jobs struct {
 type jobStart = func(ctx context.Context, job app.Job) (ended func(context.Context), err error)
 
 // NewJobs returns a starter of jobs. start must be idempotent. While gate is shut, jobs are released and none is
-// claimed.
+// claimed. now is the clock of leases, which all starters must share.
 func NewJobs(store JobStore, start jobStart, gate *Gate, now func() time.Time, log zerolog.Logger) *Jobs {
 	j := &Jobs{store, start, gate, now, log, [2]chan struct{}{make(chan struct{}, 1), make(chan struct{}, 1)}}
 	gate.whenOpen(j.Wake)

@@ -59,7 +59,7 @@ type Relay struct {
 // NewRelay returns a relay. start starts the workflow of one claim, or of the claims of one burst; it must be
 // idempotent. While gate is shut, the relay releases its claims and claims nothing. listen blocks and calls wake
 // whenever there may be work. limits.Batch and limits.SlowBatch are the maximum numbers of claims that wait for a
-// starter.
+// starter. now is the clock of leases and plan windows, which all relays must share.
 func NewRelay(
 	store RelayStore, start func(context.Context, []app.Claim) error, gate *Gate,
 	listen func(context.Context, func()) error, limits app.ClaimLimits, now func() time.Time, log zerolog.Logger,
@@ -91,13 +91,13 @@ func (r *Relay) Run(ctx context.Context) {
 
 	run := &relayRun{
 		Relay: r, results: make(chan startResult, r.limits.Batch+1), freed: make(chan struct{}, 1),
-		dispatched: make(chan struct{}, 1), pacing: startPacing(r.now()),
+		dispatched: make(chan struct{}, 1), pacing: startPacing(time.Now()),
 	}
 	onHalfEmpty := func() { notify(run.freed) }
 	r.gate.whenOpen(onHalfEmpty)
 	start := func(claims []app.Claim) error { return run.startOne(draining, claims) }
-	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, run.drop, onHalfEmpty, r.now)
-	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, run.drop, onHalfEmpty, r.now)
+	run.healthy = newStarters(healthyStarters, r.limits.Batch, start, run.drop, onHalfEmpty)
+	run.others = newStarters(otherStarters, r.limits.SlowBatch, start, run.drop, onHalfEmpty)
 
 	// The claims are the relay's while it listens.
 	listening, stopListening := context.WithCancel(context.WithoutCancel(ctx))
@@ -153,17 +153,17 @@ type startResult struct {
 // loop claims deliveries and takes over abandoned ones when these steps are due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if !r.gate.isShut() && r.pacing.takeOverDue(r.now(), r.freeStarters()) {
+		if !r.gate.isShut() && r.pacing.takeOverDue(time.Now(), r.freeStarters()) {
 			r.takeOver(ctx)
 		}
 		if anyNotIn(r.full, r.room().full) {
 			r.full = nil
-			r.pacing.wake(r.now())
+			r.pacing.wake(time.Now())
 		}
-		if !r.gate.isShut() && r.pacing.claimDue(r.now(), r.freeStarters()) {
+		if !r.gate.isShut() && r.pacing.claimDue(time.Now(), r.freeStarters()) {
 			r.claim(ctx)
 		}
-		pause := r.pacing.pause(r.now(), r.freeStarters())
+		pause := r.pacing.pause(time.Now(), r.freeStarters())
 		switch {
 		case r.gate.isShut():
 			pause = idlePoll
@@ -174,7 +174,7 @@ func (r *relayRun) loop(ctx context.Context) {
 		select {
 		case <-ctx.Done():
 		case <-r.dispatched:
-			r.pacing.wake(r.now())
+			r.pacing.wake(time.Now())
 		case <-r.freed:
 		case <-timer.C:
 		}
@@ -189,18 +189,18 @@ func (r *relayRun) freeStarters() freeStarters {
 
 // claim claims as many deliveries as the starters can take.
 func (r *relayRun) claim(ctx context.Context) {
-	now := r.now()
-	limits := r.pacing.overload.limit(now, r.freeLimits())
+	began, now := time.Now(), r.now()
+	limits := r.pacing.overload.limit(began, r.freeLimits())
 	claimed, err := r.store.Claim(ctx, now, limits)
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("cannot claim deliveries; retrying")
 	}
 	r.full = limits.Full
-	r.pacing.overload.claimed(r.now(), r.limits, claimed)
-	r.overloaded.Store(r.pacing.overload.at(r.now()))
+	r.pacing.overload.claimed(time.Now(), r.limits, claimed)
+	r.overloaded.Store(r.pacing.overload.at(time.Now()))
 	r.backlog.Store(claimed.More)
 	healthy := r.enqueue(claimed.Claims, now.Add(limits.Lease))
-	r.pacing.claimed(r.now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
+	r.pacing.claimed(time.Now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
 // takeOver claims the deliveries of relays that died. It leaves half of the free capacity to new claims. Claims beyond
@@ -237,11 +237,12 @@ func (r *relayRun) enqueue(claims []app.Claim, until time.Time) (healthy int) {
 				until = *claim.StartBefore
 			}
 		}
+		left := until.Sub(r.now())
 		if unit[0].Healthy && unit[0].Quick {
 			healthy += len(unit)
-			r.healthy.add(unit, until)
+			r.healthy.add(unit, time.Now().Add(left))
 		} else {
-			r.others.add(unit, until)
+			r.others.add(unit, time.Now().Add(left))
 		}
 	}
 	return healthy
@@ -291,7 +292,7 @@ func (r *relayRun) drop(units [][]app.Claim) {
 func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
 	err := ctx.Err()
 	if err == nil {
-		limited, cancel := withinWindow(ctx, claims)
+		limited, cancel := r.withinWindow(ctx, claims)
 		defer cancel()
 		err = r.gate.start(limited, func(ctx context.Context) error { return r.start(ctx, claims) })
 	}
@@ -306,10 +307,10 @@ func (r *relayRun) startOne(ctx context.Context, claims []app.Claim) error {
 }
 
 // withinWindow returns a context that is done at the end of the plan window that counts the claims of a unit.
-func withinWindow(ctx context.Context, claims []app.Claim) (context.Context, context.CancelFunc) {
+func (r *relayRun) withinWindow(ctx context.Context, claims []app.Claim) (context.Context, context.CancelFunc) {
 	for _, claim := range claims {
 		if claim.WindowEnd != nil { // all limited claims of a unit are counted in the same window
-			return context.WithDeadline(ctx, *claim.WindowEnd)
+			return context.WithTimeout(ctx, claim.WindowEnd.Sub(r.now()))
 		}
 	}
 	return ctx, func() {}

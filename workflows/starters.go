@@ -125,7 +125,6 @@ type starters struct {
 	start       func([]app.Claim) error
 	drop        func([][]app.Claim)
 	onHalfEmpty func() // called when a large batch can be added
-	now         func() time.Time
 
 	running sync.WaitGroup
 
@@ -143,10 +142,9 @@ type starters struct {
 
 func newStarters(
 	policy starterPolicy, capacity int, start func([]app.Claim) error, drop func([][]app.Claim), onHalfEmpty func(),
-	now func() time.Time,
 ) *starters {
 	return &starters{
-		policy: policy, capacity: max(capacity, 1), start: start, drop: drop, onHalfEmpty: onHalfEmpty, now: now,
+		policy: policy, capacity: max(capacity, 1), start: start, drop: drop, onHalfEmpty: onHalfEmpty,
 		limit: policy.min, turns: turns{last: map[string]int{}}, starting: map[string]int{},
 	}
 }
@@ -189,7 +187,7 @@ func (s *starters) work() {
 func (s *starters) next() (unit []app.Claim, ok bool) {
 	s.lock.Lock()
 	var late [][]app.Claim
-	for len(s.queue) > 0 && !s.now().Before(s.queue[0].until) {
+	for len(s.queue) > 0 && !time.Now().Before(s.queue[0].until) {
 		late = append(late, s.take())
 	}
 	if ok = len(s.queue) > 0 && s.active <= s.limit; ok {
@@ -236,7 +234,7 @@ func (s *starters) measure(began time.Time, took time.Duration, err error) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.policy.within > 0 {
-		s.ends = append(s.ends, s.now())
+		s.ends = append(s.ends, time.Now())
 	}
 	if err != nil { // the duration of a failed start is meaningless
 		s.window.failed++
@@ -268,7 +266,7 @@ func (s *starters) places() int {
 	if s.policy.within == 0 {
 		return s.capacity
 	}
-	since := s.now().Add(-s.policy.within)
+	since := time.Now().Add(-s.policy.within)
 	for len(s.ends) > 0 && s.ends[0].Before(since) {
 		s.ends = s.ends[1:]
 	}

@@ -126,7 +126,7 @@ func TestStartersTakeTurns(t *testing.T) {
 		return nil
 	}
 	one := starterPolicy{min: 1, max: 1, slowdown: 2, decrease: 1}
-	s := newStarters(one, 100, start, func([][]app.Claim) {}, func() {}, time.Now)
+	s := newStarters(one, 100, start, func([][]app.Claim) {}, func() {})
 	until := time.Now().Add(time.Hour)
 	s.add(unitOf("running", "neighbour"), until)
 	<-began
@@ -158,7 +158,7 @@ func TestWaitingUnitsOfWebsites(t *testing.T) {
 		return nil
 	}
 	one := starterPolicy{min: 1, max: 1, slowdown: 2, decrease: 1}
-	s := newStarters(one, 100, start, func([][]app.Claim) {}, func() {}, time.Now)
+	s := newStarters(one, 100, start, func([][]app.Claim) {}, func() {})
 	until := time.Now().Add(time.Hour)
 	s.add(unitOf("started", "a", "c"), until)
 	<-began

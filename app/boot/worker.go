@@ -35,6 +35,14 @@ func startWorker(
 		temporal.Close()
 		return err
 	}
+	if err := eventually(ctx, log, "PostgreSQL", db.ReadClock); err != nil {
+		temporal.Close()
+		return err
+	}
+	group.Go(func() error {
+		db.FollowClock(ctx)
+		return nil
+	})
 	policy := activities.DefaultDeliveryPolicy(config.DeliveryTimeout)
 	deliveries := workflows.NewClient(temporal, workflows.Policy{
 		Schedule: app.RetrySchedule(config.RetrySchedule), Retention: config.DeadLetterRetention,
@@ -43,7 +51,7 @@ func startWorker(
 	egress := activities.NewEgress(activities.EgressConfig{
 		Allow: config.EgressAllow, RootCAs: config.egressCAs, Timeout: config.DeliveryTimeout,
 	})
-	attempts := activities.NewDeliveries(db, egress, policy, time.Now, metrics, log)
+	attempts := activities.NewDeliveries(db, egress, policy, db.Now, metrics, log)
 	bursts := activities.NewBursts(attempts, db, deliveries, activities.DefaultBurstPolicy())
 	workers := newWorkers(config, db, temporal, deliveries, attempts, bursts, metrics)
 	if err := startWorkers(ctx, workers, deliveries, log); err != nil {
@@ -79,15 +87,15 @@ func newWorkers(
 		Bodies: config.DeadLetterRetention, Log: config.LogRetention, Audit: config.AuditRetention,
 	}
 	workers := workflows.NewWorkers(temporal, attempts, bursts,
-		activities.NewMails(db, config.smtp, config.BaseURL, time.Now, metrics),
-		activities.NewJobs(db, retention, time.Now),
+		activities.NewMails(db, config.smtp, config.BaseURL, db.Now, metrics),
+		activities.NewJobs(db, retention, db.Now),
 		config.stopTimeout(activities.DefaultDeliveryPolicy(config.DeliveryTimeout)))
-	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, time.Now))
-	workers.HandleDeactivation(activities.NewDeactivation(db, time.Now))
-	workers.HandleReordering(activities.NewReorderings(db, time.Now))
-	workers.HandleAcceptances(activities.NewAcceptances(db, time.Now))
-	workers.HandleProducts(activities.NewProducts(db, time.Now))
-	workers.HandleErasure(activities.NewErasure(db, time.Now))
+	workers.HandleTeardown(activities.NewTeardown(db, deliveries.CancelDelivery, db.Now))
+	workers.HandleDeactivation(activities.NewDeactivation(db, db.Now))
+	workers.HandleReordering(activities.NewReorderings(db, db.Now))
+	workers.HandleAcceptances(activities.NewAcceptances(db, db.Now))
+	workers.HandleProducts(activities.NewProducts(db, db.Now))
+	workers.HandleErasure(activities.NewErasure(db, db.Now))
 	return workers
 }
 
@@ -112,14 +120,14 @@ func startersOf(
 	metrics prometheus.Registerer, log zerolog.Logger,
 ) func(ctx context.Context) {
 	gate := workflows.NewGate(probeOf(deliveries.Ready, db.PoolStats), log)
-	jobs := workflows.NewJobs(db, deliveries.StartJob, gate, time.Now, log)
+	jobs := workflows.NewJobs(db, deliveries.StartJob, gate, db.Now, log)
 	listen := func(ctx context.Context, wake func()) error {
 		return db.Listen(ctx, wake, jobs.Wake)
 	}
 	limits := config.Burst.limit(delivery.DefaultPolicy().Claim)
-	relay := workflows.NewRelay(db, deliveries.StartClaims, gate, listen, limits, time.Now, log)
+	relay := workflows.NewRelay(db, deliveries.StartClaims, gate, listen, limits, db.Now, log)
 	relay.Follow(workload)
-	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, time.Now, metrics, log)
+	reconciler := workflows.NewReconciler(db, deliveries, config.ReconcileAfter, db.Now, metrics, log)
 	return func(ctx context.Context) {
 		var starting sync.WaitGroup
 		starting.Go(func() { gate.Run(ctx) })

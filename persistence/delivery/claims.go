@@ -28,6 +28,10 @@ var (
 // lapsedReads is the maximum number of abandoned claims that one takeover reads: more than a relay leaves.
 const lapsedReads = 4_096
 
+// pastWindows is the number of windows that are kept after their end: the database's clock may be set back, and then
+// they have already made their starts.
+const pastWindows = 24
+
 // claimReads is the maximum number of times that [Queue.Claim] reads candidates while it claims nothing and parts of
 // the queues are unread, or other relays claim the candidates.
 const claimReads = 4
@@ -84,8 +88,7 @@ func (q *Queue) claim(ctx context.Context, now time.Time, lease time.Duration, p
 		return nil, nil
 	}
 	window := app.PlanWindow(now, q.planWindow)
-	// The clock of another server may still be in the previous window.
-	past := window.Add(-q.planWindow)
+	past := window.Add(-pastWindows * q.planWindow)
 	args := append([]any{window, now.Add(lease)}, append(pickedColumns(now, picked), past, q.leasing())...)
 	rows, err := q.relay.System().DB.QueryContext(ctx, claimStatement, args...)
 	if err != nil {

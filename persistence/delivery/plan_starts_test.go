@@ -134,6 +134,24 @@ func TestPlanChangesApplyToTheNextClaim(t *testing.T) {
 	}
 }
 
+// A window that comes again because the clock of the database was set back has no further starts.
+func TestPlanAfterTheClockIsSetBack(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 1_500, r.Stores[0])
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	for _, step := range []struct {
+		after time.Duration
+		want  int // starts
+	}{{0, 500}, {2 * time.Hour, 500}, {0, 0}, {2 * time.Hour, 0}, {3 * time.Hour, 500}} {
+		if claims := claimAll(t, db.Queue, noon.Add(step.after), all); len(claims) != step.want {
+			t.Errorf("noon + %s: got %d claims, want %d", step.after, len(claims), step.want)
+		}
+	}
+}
+
 // A relay skips a locked queue and claims from the others without waiting.
 func TestClaimSkipsLockedQueues(t *testing.T) {
 	t.Parallel()

@@ -43,6 +43,7 @@ type DB struct {
 	system *bun.DB
 	pools  []*pool
 	config Config
+	clock  *clock
 
 	notifier *Coalescer[notice]
 }
@@ -83,7 +84,7 @@ func Open(config Config) (*DB, error) {
 		conns := cmp.Or(config.MaxConns, 16)
 		config.Pools = []Pool{{Role: RoleApp, Conns: conns}, {Role: RoleSystem, Conns: conns}}
 	}
-	db := &DB{config: config}
+	db := &DB{config: config, clock: &clock{}}
 	for _, limits := range config.Pools {
 		pool, err := openPool(config.url(limits.Role), limits)
 		if err != nil {
