@@ -40,15 +40,16 @@ func (l Limits) bursting(waiting int, waited time.Duration) bool {
 }
 
 // groupBursts combines the first deliveries of quick subscriptions to bursts of two or more. Failing subscriptions have
-// separate bursts: a burst waits for the workflows in which its deliveries continue. Deliveries to a subscription share
-// a burst.
+// separate bursts: a burst waits for the workflows in which its deliveries continue. So have queues with a limit: a
+// burst that has not started when their window ends is queued again. Deliveries to a subscription share a burst.
 func (l Limits) groupBursts(batch []start) {
+	type kind struct{ healthy, limited bool }
 	bursts := 0
-	for _, healthy := range []bool{true, false} {
+	for _, k := range []kind{{true, false}, {true, true}, {false, false}, {false, true}} {
 		var group []*start
 		for i := range batch {
 			s := &batch[i]
-			if s.subscription.Quick && s.subscription.Healthy == healthy && s.class != Replay {
+			if s.subscription.Quick && s.class != Replay && k == (kind{s.subscription.Healthy, s.queue.Window.Limited()}) {
 				group = append(group, s)
 			}
 		}

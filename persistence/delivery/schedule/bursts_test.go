@@ -116,8 +116,8 @@ func TestWaitForWindowIsNoWait(t *testing.T) {
 	}
 }
 
-// A burst has two to Burst first deliveries to quick subscriptions, which are all healthy or all failing. The ids of
-// its events, subscriptions and stores fit into a search attribute.
+// A burst has two to Burst first deliveries to quick subscriptions, which are all healthy or all failing, and of queues
+// that all have a limit, or none. The ids of its events, subscriptions and stores fit into a search attribute.
 func TestBurstsAreUniform(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(t *rapid.T) {
@@ -137,6 +137,9 @@ func TestBurstsAreUniform(t *testing.T) {
 				events[c.Event], subscriptions[c.Subscription] = true, true
 				if c.Class == Replay || !c.Subscription.Quick || c.Subscription.Healthy != burst[0].Subscription.Healthy {
 					t.Fatalf("burst with %+v of %+v", c.Delivery, c.Subscription)
+				}
+				if c.Queue.Window.Limited() != burst[0].Queue.Window.Limited() {
+					t.Fatalf("burst of queues with %+v and %+v, one of which has no limit", c.Queue.Window, burst[0].Queue.Window)
 				}
 			}
 			if ids := len(events) + 2*len(subscriptions); ids > 52 {
