@@ -72,7 +72,7 @@ type pacing struct {
 	// The last claim filled a batch, so more deliveries of that kind are due.
 	moreHealthy, moreOthers bool
 
-	moreAbandoned bool // the last takeover found deliveries, or had no capacity
+	moreAbandoned bool // the last takeover found deliveries
 }
 
 // freeStarters are the starters that can take a large batch: at least half of their places are free.

@@ -203,12 +203,13 @@ func (r *relayRun) claim(ctx context.Context) {
 	r.pacing.claimed(time.Now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
-// takeOver claims the deliveries of relays that died. It leaves half of the free capacity to new claims. Claims beyond
-// the free capacity of the slow starters wait in their queue.
+// takeOver claims the deliveries of relays that died, and those whose start has failed. It leaves half of the free
+// capacity to new claims, but claims something without it too: new claims can occupy all of it for long. Claims beyond
+// the free capacity wait in the queues of the starters.
 func (r *relayRun) takeOver(ctx context.Context) {
 	now := r.now()
 	limits := r.freeLimits()
-	limits.Batch = (limits.Batch + 1) / 2
+	limits.Batch = max(1, (limits.Batch+1)/2)
 	claims, err := r.store.ClaimAbandoned(ctx, now, limits)
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("cannot take over abandoned deliveries; retrying")
@@ -216,7 +217,7 @@ func (r *relayRun) takeOver(ctx context.Context) {
 	if len(claims) > 0 {
 		r.log.Info().Int("deliveries", len(claims)).Msg("took over deliveries of a relay that ended")
 	}
-	r.pacing.moreAbandoned = err == nil && (len(claims) > 0 || limits.Batch == 0)
+	r.pacing.moreAbandoned = err == nil && len(claims) > 0
 	r.enqueue(claims, now.Add(r.limits.Lease))
 }
 
@@ -317,7 +318,8 @@ func (r *relayRun) withinWindow(ctx context.Context, claims []app.Claim) (contex
 }
 
 // marker records started claims in batches, with a delay: most deliveries have ended by then and need no mark. It
-// releases claims that a shut gate has stopped immediately, because another relay can start them.
+// releases claims that were not started immediately. Those that a shut gate has stopped can be claimed at once, because
+// another relay can start them.
 func (r *relayRun) marker() {
 	var started, failed, left []app.Claim
 	tick := time.NewTicker(markEvery)
@@ -327,8 +329,9 @@ func (r *relayRun) marker() {
 		case result, more := <-r.results:
 			switch {
 			case !more:
-				r.mark(started, failed)
+				r.mark(started)
 				r.release(r.now(), left)
+				r.release(r.now().Add(unclaimDelay), failed)
 				return
 			case errors.Is(result.err, errShut):
 				left = append(left, result.claims...)
@@ -339,17 +342,17 @@ func (r *relayRun) marker() {
 			}
 			if len(r.results) == 0 {
 				r.release(r.now(), left)
-				left = nil
+				r.release(r.now().Add(unclaimDelay), failed)
+				left, failed = nil, nil
 			}
 		case <-tick.C:
-			r.mark(started, failed)
-			started, failed = nil, nil
+			r.mark(started)
+			started = nil
 		}
 	}
 }
 
-func (r *relayRun) mark(started, failed []app.Claim) {
-	r.release(r.now().Add(unclaimDelay), failed)
+func (r *relayRun) mark(started []app.Claim) {
 	if len(started) == 0 {
 		return
 	}

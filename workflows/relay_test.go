@@ -234,8 +234,8 @@ func TestRelayReleasesFailedStarts(t *testing.T) {
 	if ids(q.failed) != "3+7" || q.failed[0].Generation != 7 || len(q.started) != 8 {
 		t.Errorf("released %v, marked %d, want 3 and 7 released and 8 marked", q.failed, len(q.started))
 	}
-	if after := q.retryAt.Sub(began); after != markEvery+unclaimDelay {
-		t.Errorf("released for %s, want %s", after, markEvery+unclaimDelay)
+	if after := q.retryAt.Sub(began); after != unclaimDelay {
+		t.Errorf("released for %s, want %s", after, unclaimDelay)
 	}
 }
 
@@ -439,7 +439,7 @@ func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 			for i := range limited {
 				r.queued[i].StartBefore = &end
 			}
-			r.queued[limited-1].BurstID, r.queued[limited].BurstID = "bst_1", "bst_1"
+			r.queued[limited-2].BurstID, r.queued[limited-1].BurstID = "bst_1", "bst_1"
 		})
 		r.Wake()
 		time.Sleep(time.Until(end) + r.takes/2)
@@ -448,11 +448,11 @@ func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 		started := len(r.starts())
 		r.change(func() {
 			again := len(r.requeued)
-			if inWindow < 2*healthyStarters.min || started-inWindow != unlimited-1 || again != limited+1-inWindow {
+			if inWindow < 2*healthyStarters.min || started-inWindow != unlimited || again != limited-inWindow {
 				t.Errorf("%d starts in the window, %d after it, %d queued again, want %d limited ones and %d of others",
 					inWindow, started-inWindow, again, limited, unlimited)
 			}
-			if got := ids(r.requeued); !strings.HasSuffix(got, "+306+307") {
+			if got := ids(r.requeued); !strings.HasSuffix(got, "+305+306") {
 				t.Errorf("queued again: %s, want both deliveries of the burst", got)
 			}
 		})
@@ -492,6 +492,27 @@ func TestRelayTakesOverManyClaims(t *testing.T) {
 		if started := r.starts(); len(started) != abandoned+1 {
 			t.Errorf("%d starts, want %d", len(started), abandoned+1)
 		}
+	})
+}
+
+// New claims of a busy relay leave no room, but the claims of relays that died wait for at most idlePoll for each other.
+func TestRelayTakesOverWithoutRoom(t *testing.T) {
+	r := &relayTest{queue: new(queue)}
+	r.run(t, func() {
+		r.warmUp(time.Second)
+		r.change(func() {
+			r.enqueue(10_000)
+			for _, id := range []app.DeliveryID{"lost 1", "lost 2"} {
+				r.abandoned = append(r.abandoned, app.Claim{ID: id, Healthy: true, Quick: true})
+			}
+		})
+		r.Wake()
+		time.Sleep(2*idlePoll + testLimits.Lease)
+		started := r.starts()
+		if !slices.Contains(started, "lost 1") || !slices.Contains(started, "lost 2") {
+			t.Errorf("%d starts, want those that were taken over among them", len(started))
+		}
+		r.change(func() { r.queued = nil })
 	})
 }
 
