@@ -14,7 +14,7 @@ import (
 func TestBackgroundOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = boundTimeout
+	w.timeout = boundTimeout
 	accounts := w.accounts()
 	w.addCustomer("foreign", "eve@example.com")
 	server, db := w.serverOnConns(24)
@@ -48,7 +48,7 @@ func TestBackgroundOfAHostileNeighbour(t *testing.T) {
 func TestBackgroundWaitsForAPlace(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = boundTimeout
+	w.timeout = boundTimeout
 	accounts := w.accounts()
 	server, _ := w.serverOnPools()
 	server.work.wait = time.Millisecond
@@ -72,7 +72,7 @@ func TestBackgroundWaitsForAPlace(t *testing.T) {
 func TestMailsWaitForAccounts(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = boundTimeout
+	w.timeout = boundTimeout
 	user := w.accounts()["user"]
 	server, db := w.serverWithLocks(24, time.Millisecond)
 	release := w.held("SELECT FROM users WHERE email = 'ada@example.com' FOR UPDATE")

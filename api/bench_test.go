@@ -130,13 +130,13 @@ func sender(
 		}
 		response, err := client.Do(r)
 		must(err)
-		answer, err := io.ReadAll(response.Body)
+		text, err := io.ReadAll(response.Body)
 		must(err)
 		response.Body.Close()
 		if response.StatusCode/100 != 2 {
-			b.Errorf("got %s, want a status of success: %s", response.Status, answer)
+			b.Errorf("got %s, want a status of success: %s", response.Status, text)
 		}
-		return string(answer)
+		return string(text)
 	}
 }
 

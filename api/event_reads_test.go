@@ -60,7 +60,7 @@ func TestReadsOfStreamsOfAHostileNeighbour(t *testing.T) {
 			results <- err
 		}()
 	}
-	w := &world{T: t, patience: testTimeout}
+	w := &world{T: t, timeout: testTimeout}
 	w.until("reads", func() bool {
 		return reading.Load() == maxReads && feed.work.users("reads", "web_hostile") == stores+behind
 	})

@@ -212,7 +212,7 @@ func (s *Server) response(ctx context.Context, c *call) (any, error) {
 		if err := s.enterAcross(ctx, c); err != nil {
 			return nil, err
 		}
-		return nil, s.db.Elsewhere(ctx, resource, c.id(), c.principal)
+		return nil, s.db.MismatchOrNotFound(ctx, resource, c.id(), c.principal)
 	}
 	return response, err
 }

@@ -110,7 +110,7 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := newWorld(t)
-			w.patience = boundTimeout
+			w.timeout = boundTimeout
 			server, db := w.serverOnConns(24)
 			var keys [][]byte
 			for _, budget := range test.budgets(w) {
@@ -149,7 +149,7 @@ func TestLookupsOfAHostileNeighbour(t *testing.T) {
 func TestPublicWorkOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = boundTimeout
+	w.timeout = boundTimeout
 	accounts := w.accounts()
 	w.withPassword("eve", nil, "foreign")
 	server, db := w.serverOnPools()
@@ -193,7 +193,7 @@ func TestPublicWorkOfAHostileNeighbour(t *testing.T) {
 func TestOneNetworkNamesAWebsite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = boundTimeout
+	w.timeout = boundTimeout
 	accounts := w.accounts()
 	server, _ := w.serverOnPools()
 	website := w.stores["own"].website
@@ -250,7 +250,7 @@ func waitingHashes(s *Server) (n int) {
 func TestLoginsWithoutAWebsite(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = boundTimeout
+	w.timeout = boundTimeout
 	accounts := w.accounts()
 	server, db := w.serverOnConns(24)
 	release := w.held("SELECT FROM users WHERE email = 'ada@example.com' FOR UPDATE")
@@ -286,7 +286,7 @@ func TestLoginsWithoutAWebsite(t *testing.T) {
 func TestSlowAccountsOfAHostileNeighbour(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
-	w.patience = boundTimeout
+	w.timeout = boundTimeout
 	accounts := w.accounts()
 	w.withPassword("eve", nil, "foreign")
 	server, db := w.serverWithLocks(24, 10*time.Millisecond)

@@ -69,7 +69,7 @@ func (w *work) waits(website app.WebsiteID) int {
 // until waits for a condition that other goroutines bring about.
 func (w *world) until(what string, condition func() bool) {
 	w.Helper()
-	for deadline := time.Now().Add(w.patience); !condition(); time.Sleep(time.Millisecond) {
+	for deadline := time.Now().Add(w.timeout); !condition(); time.Sleep(time.Millisecond) {
 		if time.Now().After(deadline) {
 			w.Fatalf("got no %s in time", what)
 		}
@@ -266,7 +266,7 @@ func TestWaitersOfAHostileNeighbour(t *testing.T) {
 			go func() { results <- begin(website) }()
 		}
 	}
-	w := &world{T: t, patience: testTimeout}
+	w := &world{T: t, timeout: testTimeout}
 	const most = 4 // half of 8
 	send("web_hostile", most)
 	w.until("waiting requests", func() bool { return work.waits("web_hostile") == most })

@@ -39,7 +39,7 @@ type world struct {
 	log    *logBuffer
 	now    time.Time // the server's clock
 
-	patience time.Duration // after which a request, or a wait of the test, fails
+	timeout time.Duration // after which a request, or a wait of the test, fails
 
 	inserted int // number of events that insertEvent inserted
 
@@ -77,7 +77,7 @@ func newWorldOn(t *testing.T, db *persistencetest.Database) *world {
 func newEmptyWorld(t *testing.T, db *persistencetest.Database) *world {
 	t.Helper()
 	w := &world{
-		T: t, db: db, log: &logBuffer{}, now: noon, patience: testTimeout,
+		T: t, db: db, log: &logBuffer{}, now: noon, timeout: testTimeout,
 		stores: map[string]*shop{}, users: map[string]app.User{}, tokens: map[string]string{},
 	}
 	w.server = w.serverOn(w.db.DB, func(*Config) {})
@@ -147,7 +147,7 @@ func quickHash(t *testing.T, password string) string {
 	return hash
 }
 
-// boundTimeout is the patience of tests whose requests would wait without end if a bound were missing. It is much
+// boundTimeout is the timeout of tests whose requests would wait without end if a bound were missing. It is much
 // longer than they take.
 const boundTimeout = 30 * time.Second
 
@@ -155,7 +155,7 @@ const boundTimeout = 30 * time.Second
 func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	config := Config{
 		DB: db, Keyring: persistencetest.Keyring(), Issuer: issuer, AccessTTL: 15 * time.Minute,
-		RefreshTTL: 168 * time.Hour, Timeout: w.patience, OptionalOTP: true,
+		RefreshTTL: 168 * time.Hour, Timeout: w.timeout, OptionalOTP: true,
 		TrustedProxies: proxies, RateLimit: 1000, APIRate: 100_000, APIBurst: 100_000,
 		WebsiteRate: 100_000, WebsiteBurst: 100_000, Tester: &w.tester,
 		Retrier: &w.retrier,
@@ -168,8 +168,8 @@ func (w *world) serverOn(db *persistence.DB, change func(*Config)) *Server {
 	change(&config)
 	server := New(config)
 	server.passwords.use(quickHashing)
-	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = w.patience, w.patience, w.patience
-	server.work.wait = w.patience
+	server.passwords.maxWait, server.failures.timeout, server.resets.timeout = w.timeout, w.timeout, w.timeout
+	server.work.wait = w.timeout
 	w.Cleanup(server.Close)
 	return server
 }

@@ -148,7 +148,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.Replay",                  // the plan belongs to the website
 		"delivery.BeginReplay",             // attempt recording
 		"delivery.Reorder",                 // a change of ordering is a background job
-		"Elsewhere",                        // the probe behind STORE_MISMATCH
+		"MismatchOrNotFound",               // the probe behind STORE_MISMATCH
 		"delivery.EndDelivery",             // attempt recording
 		"delivery.Erase",                   // retention
 		"delivery.ClaimMail",               // users and invitations belong to no store

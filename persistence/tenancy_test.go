@@ -387,9 +387,9 @@ func TestStoresAreIsolated(t *testing.T) {
 			WebsiteID: foreign.Website}, app.CodeNotFound},
 	} {
 		t.Run(name, func(t *testing.T) {
-			if err := db.Elsewhere(t.Context(), persistence.Orders, string(order.ID),
+			if err := db.MismatchOrNotFound(t.Context(), persistence.Orders, string(order.ID),
 				test.principal); app.CodeOf(err) != test.want {
-				t.Errorf("Elsewhere for %s: got error %v, want %s", name, err, test.want)
+				t.Errorf("MismatchOrNotFound for %s: got error %v, want %s", name, err, test.want)
 			}
 		})
 	}

@@ -45,11 +45,11 @@ func (r Resource) place() string {
 	return `s.id = r.store_id AND s.id <> ?0`
 }
 
-// Elsewhere returns the error for a user who did not find a row in the active store: STORE_MISMATCH if the row belongs
-// to another store of the same website and the user is a member of that store, so that switching would help; otherwise
-// NOT_FOUND. API keys always get NOT_FOUND, because they are members of no store
+// MismatchOrNotFound returns the error for a user who did not find a row in the active store: STORE_MISMATCH if the row
+// belongs to another store of the same website and the user is a member of that store, so that switching would help;
+// otherwise NOT_FOUND. API keys always get NOT_FOUND, because they are members of no store
 // (docs/behaviour.md#resources-of-another-store).
-func (db *DB) Elsewhere(ctx context.Context, resource Resource, id string, p app.Principal) error {
+func (db *DB) MismatchOrNotFound(ctx context.Context, resource Resource, id string, p app.Principal) error {
 	var reachable bool
 	err := db.System().NewRaw(`SELECT EXISTS (SELECT FROM ?1 r JOIN stores s ON `+resource.place()+`
 			JOIN memberships m ON m.store_id = s.id AND m.user_id = ?2
