@@ -2,7 +2,7 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, describe, it } from "node:test";
 
-import { accessibleInThemes, as, client, launch, narrow, settled, until, userOf } from "./world.mjs";
+import { as, client, launch, narrow, settled, until, userOf } from "./world.mjs";
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -92,14 +92,6 @@ describe("analytics", () => {
         }
         await narrow(page, "Analytics");
       }
-    });
-  });
-
-  it("are accessible in both themes", async () => {
-    await as(browser, userOf("ADMIN"), async (page) => {
-      await page.setViewportSize({ width: 1280, height: 900 });
-      await open(page);
-      await accessibleInThemes(page, "analytics");
     });
   });
 });

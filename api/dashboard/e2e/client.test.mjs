@@ -66,18 +66,6 @@ describe("@comanda/client", { skip }, () => {
   });
   after(() => browser?.close());
 
-  /** Returns a client with the key, whose first response to a path is lost. */
-  function losing(path) {
-    const lost = { count: 0 };
-    const fetchOrLose = async (request) => {
-      const response = await fetch(request);
-      if (new URL(request.url).pathname !== path || lost.count++ > 0) return response;
-      await response.arrayBuffer();
-      throw new TypeError("the connection was lost");
-    };
-    return { client: comanda.createClient({ baseUrl: world.api, apiKey, fetch: fetchOrLose }), lost };
-  }
-
   it("runs the program of docs/integrate.md, from the key to the webhook", async () => {
     const [, section] = readFileSync(new URL("../../../docs/integrate.md", import.meta.url), "utf8").split(
       "\n## Use the API\n",
@@ -118,57 +106,6 @@ describe("@comanda/client", { skip }, () => {
     } finally {
       program.kill();
     }
-  });
-
-  it("repeats an order whose response was lost, and places it once", async () => {
-    const { client, lost } = losing("/orders");
-    const products = comanda.paginate(client, "/products", { params: { query: { limit: 1 } } });
-    const names = [];
-    let productId;
-    for await (const { id, name } of products) {
-      names.push(name);
-      productId = id;
-    }
-    assert.deepEqual(names.sort(), ["Polenta", "Ribollita", "Risotto"]);
-
-    const items = [{ productId, quantity: 1 }];
-    const body = { fulfillmentType: "PICKUP", customer: { name: "Grace Hopper" }, items, note: "a lost response" };
-    const { data: order } = await client.POST("/orders", { body });
-    assert.equal(lost.count, 2);
-    const noted = [];
-    for await (const one of comanda.paginate(client, "/orders")) if (one.note === body.note) noted.push(one.id);
-    assert.deepEqual(noted, [order.id]);
-  });
-
-  it("has the members of an error", async () => {
-    const client = comanda.createClient({ baseUrl: world.api, apiKey });
-    const error = await client
-      .POST("/orders", { body: { fulfillmentType: "PICKUP", items: [{ productId: "prd_1", quantity: 0 }] } })
-      .catch((reason) => reason);
-    assert.ok(error instanceof comanda.ComandaError, String(error));
-    assert.equal(error.status, 400);
-    assert.equal(error.code, "VALIDATION_FAILED");
-    assert.ok(
-      error.details.some(({ path }) => path === "items[0].quantity"),
-      JSON.stringify(error.details),
-    );
-    assert.match(error.requestId, /^req_/);
-  });
-
-  it("renews the tokens of a user once for concurrent calls", async () => {
-    const stored = [];
-    const onChange = (tokens) => stored.push(tokens);
-    const first = comanda.createClient({ baseUrl: world.api, tokens: { realm: "user", onChange } });
-    await first.POST("/auth/login", { body: owner });
-    const { refreshToken } = stored.at(-1);
-    assert.ok(refreshToken);
-    const second = comanda.createClient({ baseUrl: world.api, tokens: { realm: "user", refreshToken, onChange } });
-    const stores = await Promise.all(Array.from({ length: 5 }, () => second.GET("/store")));
-    assert.deepEqual(new Set(stores.map(({ data }) => data.storeName)), new Set(["Enoteca Sud"]));
-    assert.equal(stored.length, 2);
-    await second.POST("/auth/logout");
-    await assert.rejects(second.GET("/store"), { code: "TOKEN_INVALID" });
-    await assert.rejects(first.GET("/store"), { code: "TOKEN_REVOKED" });
   });
 
   it("works in Chromium: a session with its cookie, an order, and the verification of a webhook", async () => {

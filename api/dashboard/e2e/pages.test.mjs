@@ -190,6 +190,7 @@ describe("every page", () => {
           else await visit(page, name);
           await heading(page, name).waitFor();
           await settled(page);
+          if (name === "Analytics") await page.locator("figure svg text").first().waitFor();
           await check(page, path.slice(1));
         }
         for (const [name, [path, title, level = 1]] of Object.entries(details)) {
