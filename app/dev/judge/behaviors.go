@@ -22,14 +22,14 @@ type attempt struct {
 }
 
 const (
-	// slowly is the longest time of a receiver that answers late.
+	// slowly is the longest time of a receiver that responds late.
 	slowly = 1500 * time.Millisecond
 	// mindTime is the time after which a receiver changes its mind.
 	mindTime = 8 * time.Second
 )
 
 var (
-	answers = &behavior{name: "answers", respond: func(a *attempt) { a.WriteHeader(http.StatusNoContent) }}
+	responds = &behavior{name: "responds", respond: func(a *attempt) { a.WriteHeader(http.StatusNoContent) }}
 
 	sometimes = &behavior{name: "fails sometimes", respond: func(a *attempt) {
 		status := http.StatusOK
@@ -57,7 +57,7 @@ var (
 
 	closes = &behavior{name: "closes after reading", respond: func(a *attempt) { a.connection().Close() }}
 
-	late = &behavior{name: "answers late", respond: func(a *attempt) {
+	late = &behavior{name: "responds late", respond: func(a *attempt) {
 		select {
 		case <-time.After(slowly * time.Duration(a.draw) / 100):
 			a.WriteHeader(http.StatusOK)
@@ -67,13 +67,13 @@ var (
 	}}
 
 	changes = &behavior{name: "changes its mind", choose: func(path string, at time.Duration) *behavior {
-		minds := []*behavior{answers, fails, answers, hangs, answers, resets}
+		minds := []*behavior{responds, fails, responds, hangs, responds, resets}
 		return minds[draw(path, "", int(at/mindTime))%len(minds)]
 	}}
 )
 
 // behaviors are the behaviors of receivers. One that is listed several times has more receivers.
 var behaviors = []*behavior{
-	answers, answers, answers, answers, answers, answers, sometimes, sometimes, late, changes, fails, resets, closes,
+	responds, responds, responds, responds, responds, responds, sometimes, sometimes, late, changes, fails, resets, closes,
 	hangs,
 }

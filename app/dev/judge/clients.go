@@ -13,8 +13,8 @@ import (
 )
 
 const (
-	// patience limits an operation with all of its repetitions. It is longer than the longest fault.
-	patience = 2 * time.Minute
+	// timeout limits an operation with all of its repetitions. It is longer than the longest fault.
+	timeout = 2 * time.Minute
 	// repeatPause is the time before a request is repeated.
 	repeatPause = 300 * time.Millisecond
 )
@@ -152,7 +152,7 @@ func (t *turn) sendInSession(
 // perform makes an operation. It repeats the request with the same idempotency key while the result is unknown, for at
 // most two minutes.
 func (s *sites) perform(ctx context.Context, p planned) operation {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	t := &turn{
 		operation: operation{planned: p, Begin: time.Now()}, site: s.byName[p.Site],

@@ -31,13 +31,13 @@ func (s *site) webhooksAtBegin() int {
 	return 1
 }
 
-// subscribe creates webhook n of the begin. The first one receives all events in order and answers. The receiver of the
-// second one of a site that renews its webhooks hangs.
+// subscribe creates webhook n of the begin. The first one receives all events in order and responds. The receiver of
+// the second one of a site that renews its webhooks hangs.
 func (s *site) subscribe(ctx context.Context, n int) error {
 	random := rand.New(rand.NewPCG(s.all.h.Seed, uint64(n))) //nolint:gosec // repeatable
 	in, r := s.newWebhook(random)
 	if n == 0 {
-		r.behavior = answers
+		r.behavior = responds
 		in.Filter, in.Ordering = nil, new(comanda.WebhookOrderingResource)
 		in.Events = []comanda.SubscribableEventType{comanda.SubscribableEventTypeAll}
 	}

@@ -93,7 +93,7 @@ func (r *receivers) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	try := one.try(event)
 	b := one.behavior
 	if r.mended.Load() {
-		b = answers
+		b = responds
 	} else if b.choose != nil {
 		b = b.choose(one.path, now.Sub(r.began))
 	}

@@ -20,7 +20,7 @@ func TestBehaviors(t *testing.T) {
 		behavior *behavior
 		statuses []int // possible ones; 0 = no response
 	}{
-		{answers, []int{204}},
+		{responds, []int{204}},
 		{sometimes, []int{200, 503}},
 		{fails, []int{500}},
 		{hangs, []int{0}},
@@ -51,7 +51,7 @@ func TestBehaviors(t *testing.T) {
 func TestReceiversVerify(t *testing.T) {
 	t.Parallel()
 	r, client := newTestReceivers(t)
-	one := r.add("quiet", "w1", answers, "the first secret")
+	one := r.add("quiet", "w1", responds, "the first secret")
 	one.rotate("the second secret")
 	for _, secret := range []string{"the first secret", "the second secret", "another secret"} {
 		post(t, client, r.url(one), secret)
@@ -62,7 +62,7 @@ func TestReceiversVerify(t *testing.T) {
 	}
 }
 
-// TestReceiversHeal checks that a receiver that fails answers after the healing.
+// TestReceiversHeal checks that a receiver that fails responds after the healing.
 func TestReceiversHeal(t *testing.T) {
 	t.Parallel()
 	r, client := newTestReceivers(t)

@@ -100,7 +100,7 @@ func newSites(ctx context.Context, w *world, h *history, names []string) (*sites
 	return s, nil
 }
 
-// heal lets all receivers answer from now on, so that the deliveries end.
+// heal lets all receivers respond from now on, so that the deliveries end.
 func (s *sites) heal() { s.receivers.mended.Store(true) }
 
 // close ends the receivers.
