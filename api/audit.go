@@ -37,9 +37,9 @@ func (s *Server) auditTrail(ctx context.Context, c *call, in auditTrailIn) (list
 	if err != nil {
 		return list[app.AuditEntry, cursorMeta]{}, err
 	}
-	found, err := s.db.AuditTrail(ctx, c.principal.StoreID, identity.AuditFilter(in.auditFilters),
-		timeCursor(position), in.Limit+1)
-	return paged(s, c, found, in.Limit, auditPosition), err
+	found, more, err := s.db.AuditTrail(ctx, c.principal.StoreID, identity.AuditFilter(in.auditFilters),
+		timeCursor(position), in.page())
+	return listPage(s, c, found, in.Limit, more, auditPosition), err
 }
 
 func auditPosition(e app.AuditEntry) string { return timePosition(e.At, string(e.ID)) }

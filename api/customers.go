@@ -54,13 +54,13 @@ func (s *Server) customers(ctx context.Context, c *call, in customersIn) (list[c
 		return list[customerOut, cursorMeta]{}, err
 	}
 	filter := app.CustomerFilter{Kind: in.Kind, UpdatedSince: in.UpdatedSince, ExternalID: in.ExternalID, Query: in.Query}
-	found, err := s.db.Customers(ctx, c.principal.StoreID, c.principal.CustomerID, filter, timeCursor(position),
-		in.Limit+1)
+	found, more, err := s.db.Customers(ctx, c.principal.StoreID, c.principal.CustomerID, filter, timeCursor(position),
+		in.page())
 	shown := make([]customerOut, len(found))
 	for i, one := range found {
 		shown[i] = c.show(one)
 	}
-	return paged(s, c, shown, in.Limit, func(one customerOut) string {
+	return listPage(s, c, shown, in.Limit, more, func(one customerOut) string {
 		return timePosition(one.CreatedAt, string(one.ID))
 	}), err
 }

@@ -101,10 +101,16 @@ func (c *call) list() string {
 // paged returns a page of at most limit of the up to limit+1 rows. position returns the position of a row
 // in the list.
 func paged[T any](s *Server, c *call, rows []T, limit int, position func(T) string) list[T, cursorMeta] {
+	return listPage(s, c, rows[:min(len(rows), limit)], limit, len(rows) > limit, position)
+}
+
+// listPage returns a page of rows. more reports whether further rows follow.
+func listPage[T any](
+	s *Server, c *call, rows []T, limit int, more bool, position func(T) string,
+) list[T, cursorMeta] {
 	meta := cursorMeta{Limit: limit, RequestID: c.exchange.id}
-	if len(rows) > limit {
-		rows = rows[:limit]
-		next := s.cursors.seal(c.list(), position(rows[limit-1]))
+	if more {
+		next := s.cursors.seal(c.list(), position(rows[len(rows)-1]))
 		meta.NextCursor = &next
 	}
 	return list[T, cursorMeta]{rows, meta}

@@ -69,14 +69,14 @@ func (s *Server) orderHistory(
 		return list[app.OrderChange, cursorMeta]{}, err
 	}
 	after, _ := strconv.ParseInt(position, 10, 64) // "" is the start
-	changes, err := s.db.OrderHistory(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID, after, in.Limit+1)
+	changes, more, err := s.db.OrderHistory(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID, after, in.page())
 	if c.principal.Realm == app.RealmCustomer {
 		for i := range changes {
 			// Customers do not see the members of the store.
 			changes[i].Actor = app.OrderActor{Realm: changes[i].Actor.Realm}
 		}
 	}
-	return paged(s, c, changes, in.Limit, func(change app.OrderChange) string {
+	return listPage(s, c, changes, in.Limit, more, func(change app.OrderChange) string {
 		return strconv.FormatInt(change.Version, 10)
 	}), err
 }

@@ -282,8 +282,10 @@ func TestLongOrderHistory(t *testing.T) {
 		t.Errorf("second page: got %v, want 101 and 102", second)
 	}
 	w.do("GET", path+"/history?cursor=x", staff, nil).refused(app.CodeValidationFailed, "cursor")
-	if rows, err := w.db.OrderHistory(t.Context(), placed.StoreID, placed.ID, "", 100, 3); err != nil || len(rows) != 3 {
-		t.Errorf("rows read: got %d and the error %v, want 3 and none", len(rows), err)
+	rows, more, err := w.db.OrderHistory(t.Context(), placed.StoreID, placed.ID, "", 100,
+		app.PageLimit{Rows: 3, Bytes: maxPage})
+	if err != nil || len(rows) != 3 || !more {
+		t.Errorf("rows read: got %d, more %t and the error %v, want 3, true and none", len(rows), more, err)
 	}
 
 	placed.Version = 5001

@@ -248,13 +248,13 @@ func (s *Server) orders(ctx context.Context, c *call, in ordersIn) (list[orderOu
 	if err != nil {
 		return list[orderOut, cursorMeta]{}, err
 	}
-	found, err := s.db.Orders(ctx, c.principal.StoreID, c.principal.CustomerID, in.filter(c.now), timeCursor(position),
-		in.Limit+1)
+	found, more, err := s.db.Orders(ctx, c.principal.StoreID, c.principal.CustomerID, in.filter(c.now),
+		timeCursor(position), in.page())
 	orders := make([]orderOut, len(found))
 	for i, order := range found {
 		orders[i] = orderFor(c.principal, order)
 	}
-	return paged(s, c, orders, in.Limit, func(o orderOut) string {
+	return listPage(s, c, orders, in.Limit, more, func(o orderOut) string {
 		return timePosition(o.CreatedAt, string(o.ID))
 	}), err
 }

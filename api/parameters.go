@@ -13,6 +13,9 @@ type pageParams struct {
 	Cursor string `query:"cursor" validate:"cursor"`
 }
 
+// page returns the limit of the page in rows and bytes.
+func (p pageParams) page() app.PageLimit { return app.PageLimit{Rows: p.Limit, Bytes: maxPage} }
+
 // checkSpan returns a fault if a period ends before it begins.
 func checkSpan(from, to *app.Time) []app.Detail {
 	if from != nil && to != nil && !from.Before(to.Time) {

@@ -27,8 +27,8 @@ func (w *world) importCSV(text string) (result app.ProductImport) {
 // bySKU returns the store's own products with a SKU.
 func (w *world) bySKU() map[string]app.Product {
 	w.Helper()
-	products, err := w.db.Products(w.Context(), w.now, w.stores["own"].id, app.ProductFilter{}, persistence.Cursor{},
-		2000)
+	products, _, err := w.db.Products(w.Context(), w.now, w.stores["own"].id, app.ProductFilter{}, persistence.Cursor{},
+		app.PageLimit{Rows: 2000, Bytes: maxPage})
 	w.must(err)
 	all := map[string]app.Product{}
 	for _, p := range products {

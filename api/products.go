@@ -65,17 +65,18 @@ func (s *Server) products(ctx context.Context, c *call, in productsIn) (list[app
 		ExternalID: in.ExternalID, UpdatedSince: in.UpdatedSince, Deleted: in.IncludeDeleted,
 	}
 	var found []app.ListedProduct
+	var more bool
 	next := func(p app.ListedProduct) string { return timePosition(p.CreatedAt, string(p.ID)) }
 	if in.Sort == app.ProductsByPosition {
 		next = func(p app.ListedProduct) string { return ordering.MenuCursorOf(p.Product).String() }
-		found, err = s.db.Menu(ctx, c.now, store, filter, ordering.ParseMenuCursor(position), in.Limit+1)
+		found, more, err = s.db.Menu(ctx, c.now, store, filter, ordering.ParseMenuCursor(position), in.page())
 	} else {
-		found, err = s.db.Products(ctx, c.now, store, filter, timeCursor(position), in.Limit+1)
+		found, more, err = s.db.Products(ctx, c.now, store, filter, timeCursor(position), in.page())
 	}
 	if err != nil {
 		return none, err
 	}
-	page := paged(s, c, found, in.Limit, next)
+	page := listPage(s, c, found, in.Limit, more, next)
 	for i, product := range page.items {
 		if !in.Own && !product.SameIn(view) {
 			if page.items[i], err = s.views.in(product, view); err != nil {

@@ -99,12 +99,12 @@ func (s *Server) reservations(
 		Statuses: in.Status, From: in.From, To: in.To, Date: in.Date, Overlaps: in.Overlaps, CustomerID: in.CustomerID,
 		UpdatedSince: in.UpdatedSince, ExternalID: in.ExternalID, Query: in.Query,
 	}
-	found, err := s.db.Reservations(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
+	found, more, err := s.db.Reservations(ctx, c.principal.StoreID, filter, timeCursor(position), in.page())
 	rows := make([]reservationOut, len(found))
 	for i, r := range found {
 		rows[i] = reservationFor(c, r)
 	}
-	return paged(s, c, rows, in.Limit, func(r reservationOut) string {
+	return listPage(s, c, rows, in.Limit, more, func(r reservationOut) string {
 		return timePosition(r.StartAt, string(r.ID))
 	}), err
 }

@@ -72,7 +72,7 @@ func TestOnlyStatementsWithArgumentsArePrepared(t *testing.T) {
 		c.place()
 		_, err = c.db.Order(t.Context(), c.store, order.ID, "")
 		must(t, err)
-		_, err = c.db.Orders(t.Context(), c.store, "", app.OrderFilter{Query: "ada"}, persistence.Cursor{}, 20)
+		_, _, err = c.db.Orders(t.Context(), c.store, "", app.OrderFilter{Query: "ada"}, persistence.Cursor{}, firstPage)
 		must(t, err)
 		_, err = c.db.Settings(t.Context(), c.store)
 		must(t, err)

@@ -127,7 +127,7 @@ func TestOrdersAreIsolated(t *testing.T) {
 			return orders, err
 		},
 		"Menu": func(s app.StoreID) (int, error) {
-			all, err := db.Menu(t.Context(), noon, s, app.ProductFilter{}, ordering.MenuCursor{}, 10)
+			all, _, err := db.Menu(t.Context(), noon, s, app.ProductFilter{}, ordering.MenuCursor{}, firstPage)
 			return count1(all, func(p app.ListedProduct) bool { return p.ID == dish.ID }), err
 		},
 		"ImportProducts": func(s app.StoreID) (int, error) {

@@ -12,6 +12,9 @@ import (
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
+// firstPage is the limit of a page of a list.
+var firstPage = app.PageLimit{Rows: 100, Bytes: app.MaxEvent}
+
 // Every method that takes a store is called with the ids of one store, for another store of the same
 // website, for a store of another website, and for unknown stores. None of them finds a row.
 func TestStoresAreIsolated(t *testing.T) {
@@ -157,16 +160,16 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, db.DeleteSubscription(t.Context(), noon, s, app.Actor{}, subscription.ID, 0)
 		},
 		"Products": func(s app.StoreID) (int, error) {
-			products, err := db.Products(t.Context(), noon, s, app.ProductFilter{}, persistence.Cursor{}, 100)
+			products, _, err := db.Products(t.Context(), noon, s, app.ProductFilter{}, persistence.Cursor{}, firstPage)
 			return count1(products, func(p app.ListedProduct) bool { return p.ID == r.Menu[0].ID }), err
 		},
 		"AuditTrail": func(s app.StoreID) (int, error) {
-			all, err := db.AuditTrail(t.Context(), s, identity.AuditFilter{Action: app.AuditWebhookCreated},
-				persistence.Cursor{}, 100)
+			all, _, err := db.AuditTrail(t.Context(), s, identity.AuditFilter{Action: app.AuditWebhookCreated},
+				persistence.Cursor{}, firstPage)
 			return len(all), err
 		},
 		"Orders": func(s app.StoreID) (int, error) {
-			all, err := db.Orders(t.Context(), s, "", app.OrderFilter{}, persistence.Cursor{}, 100)
+			all, _, err := db.Orders(t.Context(), s, "", app.OrderFilter{}, persistence.Cursor{}, firstPage)
 			return count1(all, func(o app.Order) bool { return o.ID == order.ID }), err
 		},
 		"QuoteOrder": func(s app.StoreID) (int, error) {
@@ -179,7 +182,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, err
 		},
 		"OrderHistory": func(s app.StoreID) (int, error) {
-			_, err := db.OrderHistory(t.Context(), s, order.ID, "", 0, 100)
+			_, _, err := db.OrderHistory(t.Context(), s, order.ID, "", 0, firstPage)
 			return 1, err
 		},
 		"Product": func(s app.StoreID) (int, error) {
@@ -235,7 +238,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, err
 		},
 		"Reservations": func(s app.StoreID) (int, error) {
-			all, err := db.Reservations(t.Context(), s, app.ReservationFilter{}, persistence.Cursor{}, 100)
+			all, _, err := db.Reservations(t.Context(), s, app.ReservationFilter{}, persistence.Cursor{}, firstPage)
 			return count1(all, func(one app.Reservation) bool { return one.ID == reservation.ID }), err
 		},
 		"EraseCustomer": func(s app.StoreID) (int, error) {
@@ -302,7 +305,7 @@ func TestStoresAreIsolated(t *testing.T) {
 		},
 		"Customer": func(s app.StoreID) (int, error) { _, err := db.Customer(t.Context(), s, ada); return 1, err },
 		"Customers": func(s app.StoreID) (int, error) {
-			all, err := db.Customers(t.Context(), s, "", app.CustomerFilter{Query: "ada"}, persistence.Cursor{}, 100)
+			all, _, err := db.Customers(t.Context(), s, "", app.CustomerFilter{Query: "ada"}, persistence.Cursor{}, firstPage)
 			return count1(all, func(c app.Customer) bool { return c.ID == ada }), err
 		},
 		"ChangeCustomer": func(s app.StoreID) (int, error) {

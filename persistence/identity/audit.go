@@ -35,6 +35,8 @@ type auditRow struct {
 	At         time.Time
 }
 
+func (r auditRow) id() app.AuditID { return r.ID }
+
 func (r auditRow) entry() app.AuditEntry {
 	return app.AuditEntry{
 		ID: r.ID, Action: r.Action, Actor: app.AuditActor{Realm: r.ActorRealm, ID: r.ActorID, Name: r.ActorName},
@@ -42,19 +44,21 @@ func (r auditRow) entry() app.AuditEntry {
 	}
 }
 
-// AuditTrail lists a store's audit trail, newest first. It shows the actors' current names.
+// AuditTrail lists a store's audit trail, newest first. It shows the actors' current names. more reports whether
+// further entries follow.
 func (db *DB) AuditTrail(
-	ctx context.Context, store app.StoreID, filter AuditFilter, after pg.Cursor, limit int,
-) ([]app.AuditEntry, error) {
+	ctx context.Context, store app.StoreID, filter AuditFilter, after pg.Cursor, limit app.PageLimit,
+) (entries []app.AuditEntry, more bool, err error) {
 	var rows []auditRow
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		rows = nil
-		return auditQuery(tx, store, filter, after, limit).Scan(ctx, &rows)
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		rows, more, err = pg.Page(ctx, auditQuery(tx, store, filter, after, limit.Rows+1), limit, auditRow.id)
+		return err
 	})
 	if err != nil {
-		return nil, err
+		return nil, false, err
 	}
-	return db.withUserNames(ctx, rows)
+	entries, err = db.withUserNames(ctx, rows)
+	return entries, more, err
 }
 
 func auditQuery(tx bun.Tx, store app.StoreID, filter AuditFilter, after pg.Cursor, limit int) *bun.SelectQuery {

@@ -61,29 +61,31 @@ func (db *DB) Customer(ctx context.Context, store app.StoreID, id app.CustomerID
 	return row.customer(), err
 }
 
-// Customers lists a store's customers, newest first. If own is not "", it lists only that customer.
+// Customers lists a store's customers, newest first. If own is not "", it lists only that customer. more reports
+// whether further ones follow.
 func (db *DB) Customers(
-	ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after pg.Cursor, limit int,
-) ([]app.Customer, error) {
+	ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after pg.Cursor,
+	limit app.PageLimit,
+) (customers []app.Customer, more bool, err error) {
 	var rows []customerRow
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		rows = nil
-		return listCustomers(tx, &rows, store, own, filter, after, limit).Scan(ctx)
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		q := listCustomers(tx, store, own, filter, after, limit.Rows+1)
+		rows, more, err = pg.Page(ctx, q, limit, func(c customerRow) app.CustomerID { return c.ID })
+		return err
 	})
-	customers := make([]app.Customer, len(rows))
+	customers = make([]app.Customer, len(rows))
 	for i, row := range rows {
 		customers[i] = row.customer()
 	}
-	return customers, err
+	return customers, more, err
 }
 
 // listCustomers builds the query of [DB.Customers].
 func listCustomers(
-	tx bun.Tx, rows *[]customerRow, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after pg.Cursor,
-	limit int,
+	tx bun.Tx, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after pg.Cursor, limit int,
 ) *bun.SelectQuery {
-	q := tx.NewSelect().Model(rows).Where("c.store_id = ?", store).OrderExpr("c.created_at DESC, c.id DESC").
-		Limit(int64(limit))
+	q := tx.NewSelect().Model((*customerRow)(nil)).Where("c.store_id = ?", store).
+		OrderExpr("c.created_at DESC, c.id DESC").Limit(int64(limit))
 	if own != "" {
 		q.Where("c.id = ?", own)
 	}

@@ -58,7 +58,7 @@ func (db *DB) ExplainCustomers(
 	ctx context.Context, store app.StoreID, own app.CustomerID, filter app.CustomerFilter, after pg.Cursor,
 ) (string, error) {
 	return db.explain(ctx, store, func(tx bun.Tx) (string, error) {
-		return listCustomers(tx, &[]customerRow{}, store, own, filter, after, 21).String(), nil
+		return listCustomers(tx, store, own, filter, after, 21).String(), nil
 	})
 }
 

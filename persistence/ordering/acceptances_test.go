@@ -123,7 +123,8 @@ func TestUnacceptedOrderIsCancelled(t *testing.T) {
 	if tick := r.evaluate(t, db.DB, order.ID); tick.State != app.AcceptanceCancelled { // the response was lost
 		t.Errorf("repeated: got %+v, want cancelled", tick)
 	}
-	history, err := db.OrderHistory(t.Context(), r.Stores[0], order.ID, "", 0, 100)
+	history, _, err := db.OrderHistory(t.Context(), r.Stores[0], order.ID, "", 0,
+		app.PageLimit{Rows: 100, Bytes: app.MaxEvent})
 	must(t, err)
 	last := history[len(history)-1]
 	if len(history) != 2 || last.To != app.OrderCancelled || last.Reason != app.ReasonNotAccepted ||

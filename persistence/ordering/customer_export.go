@@ -2,6 +2,7 @@ package ordering
 
 import (
 	"context"
+	"math"
 	"strconv"
 
 	"github.com/uptrace/bun"
@@ -45,14 +46,14 @@ const everHeld = `(SELECT id FROM orders WHERE store_id = ?0 AND customer_id = ?
 	UNION ALL SELECT order_id FROM order_history WHERE store_id = ?0 AND former_customer = ?1)`
 
 func (e export) orders(ctx context.Context) error {
-	q := selectOrders(e.Tx, new([]orderRow)).Where("o.store_id = ? AND o.customer_id = ?", e.Store, e.Customer).
+	q := selectOrders(e.Tx).Where("o.store_id = ? AND o.customer_id = ?", e.Store, e.Customer).
 		OrderExpr("o.created_at, o.id")
 	return pg.Pages(ctx, e.Tx, q, func(rows []orderRow) error {
-		orders, _, err := withItems(ctx, e.Tx, e.Store, rows)
+		items, _, err := itemsOf(ctx, e.Tx, e.Store, rows, app.PageLimit{Rows: len(rows), Bytes: math.MaxInt})
 		if err != nil {
 			return err
 		}
-		return e.Each(app.CustomerExport{Orders: orders})
+		return e.Each(app.CustomerExport{Orders: withItems(rows, items)})
 	})
 }
 

@@ -38,10 +38,9 @@ func (db *DB) FindCustomer(ctx context.Context, store app.StoreID, phone string)
 func lastOrder(
 	ctx context.Context, tx bun.Tx, store app.StoreID, customer app.CustomerID, condition string,
 ) (*app.Order, error) {
-	var rows []orderRow
-	found, _, err := scanOrders(ctx, tx, store, selectOrders(tx, &rows).
+	found, _, err := scanOrders(ctx, tx, store, selectOrders(tx).
 		Where("o.store_id = ? AND o.customer_id = ?", store, customer).Where(condition).
-		OrderExpr("o.created_at DESC, o.id DESC").Limit(1), &rows)
+		OrderExpr("o.created_at DESC, o.id DESC").Limit(1), oneOrder)
 	if err != nil || len(found) == 0 {
 		return nil, err
 	}

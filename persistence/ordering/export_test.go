@@ -34,8 +34,7 @@ func (db *DB) ExplainReservations(
 	ctx context.Context, store app.StoreID, filter app.ReservationFilter,
 ) (string, error) {
 	return db.explain(ctx, store, func(tx bun.Tx) (string, error) {
-		var rows []reservationRow
-		q, err := listReservations(tx, &rows, store, time.UTC, filter,
+		q, err := listReservations(tx, store, time.UTC, filter,
 			pg.Cursor{At: time.Date(2026, 3, 15, 0, 0, 0, 0, time.UTC), ID: "res_1"}, 21)
 		return q.String(), err
 	})
@@ -85,9 +84,8 @@ func (db *DB) ExplainOrders(
 	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor,
 ) (plan string, err error) {
 	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		var rows []orderRow
 		var lines []string
-		err := tx.NewRaw("EXPLAIN (ANALYZE, BUFFERS) ?", listOrders(tx, &rows, store, customer, filter, after, 21)).
+		err := tx.NewRaw("EXPLAIN (ANALYZE, BUFFERS) ?", listOrders(tx, store, customer, filter, after, 21)).
 			Scan(ctx, &lines)
 		plan = strings.Join(lines, "\n")
 		return err

@@ -36,10 +36,12 @@ func ParseMenuCursor(text string) MenuCursor {
 }
 
 // Menu lists a store's products by category, in the order of [DB.Categories], then by position. Products of the same
-// position are ordered by age, oldest first. Products without a category come first.
+// position are ordered by age, oldest first. Products without a category come first. more reports whether further ones
+// follow.
 func (db *DB) Menu(
-	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after MenuCursor, limit int,
-) ([]app.ListedProduct, error) {
+	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after MenuCursor,
+	limit app.PageLimit,
+) (products []app.ListedProduct, more bool, err error) {
 	return db.listProducts(ctx, now, store, filter, limit, func(q *bun.SelectQuery) {
 		q.OrderExpr(`p.category COLLATE "C", p.position, p.id`)
 		if after.ProductID != "" {

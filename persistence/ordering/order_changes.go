@@ -165,15 +165,15 @@ func lockOrder(ctx context.Context, tx bun.Tx, store app.StoreID, id app.OrderID
 // lockOrderRow is [lockOrder] that returns the row.
 func lockOrderRow(ctx context.Context, tx bun.Tx, store app.StoreID, id app.OrderID) (orderRow, []itemRow, error) {
 	var rows []orderRow
-	q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id).For("NO KEY UPDATE")
-	_, items, err := scanOrders(ctx, tx, store, q, &rows)
+	err := selectOrders(tx).Where("o.store_id = ? AND o.id = ?", store, id).For("NO KEY UPDATE").Scan(ctx, &rows)
 	if err == nil && len(rows) == 0 {
 		err = app.NotFound()
 	}
 	if err != nil {
 		return orderRow{}, nil, err
 	}
-	return rows[0], items, nil
+	items, _, err := itemsOf(ctx, tx, store, rows, oneOrder)
+	return rows[0], items, err
 }
 
 // returnItems returns the items of a cancelled order to stock and decrements its customer's number of
@@ -220,27 +220,29 @@ func recordStatus(ctx context.Context, tx bun.Tx, order app.Order, by app.Actor,
 // OrderHistory returns the changes of an order after a version, oldest first, with the actors' current names. A
 // customer does not see the items from the time of another customer. Names of platform administrators are omitted,
 // because tenants must not see them. It returns NOT_FOUND if the store has no such order, if customer is not "" and not
-// the order's customer, or if there are no such changes.
+// the order's customer, or if there are no such changes. more reports whether further changes follow.
 func (db *DB) OrderHistory(
-	ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID, after int64, limit int,
-) ([]app.OrderChange, error) {
-	var rows []historyRow
-	err := db.pg.System().NewRaw(`
-		SELECT h.version, h.from_status, h.to_status, h.reason, h.changed_fields,
-			CASE WHEN ?2 = '' THEN h.item_changes ELSE `+ownItemChanges("o.customer_id")+` END AS item_changes,
-			h.actor_realm, h.actor_id, coalesce(u.name, k.name, '') AS actor_name, h.event_id, h.at
-		FROM orders o JOIN order_history h ON h.store_id = o.store_id AND h.order_id = o.id
-			LEFT JOIN users u ON h.actor_realm = ?3 AND u.id = h.actor_id
-			LEFT JOIN api_keys k ON h.actor_realm = ?4 AND k.id = h.actor_id AND k.store_id = h.store_id
-		WHERE o.store_id = ?0 AND o.id = ?1 AND (?2 = '' OR o.customer_id = ?2) AND h.version > ?5
-		ORDER BY h.version LIMIT ?6`,
-		store, id, customer, app.RealmTenant, app.RealmAPIKey, after, limit).Scan(ctx, &rows)
+	ctx context.Context, store app.StoreID, id app.OrderID, customer app.CustomerID, after int64, limit app.PageLimit,
+) (changes []app.OrderChange, more bool, err error) {
+	q := db.pg.System().NewSelect().TableExpr("orders AS o").
+		ColumnExpr("h.version, h.from_status, h.to_status, h.reason, h.changed_fields").
+		ColumnExpr(`CASE WHEN ?2 = '' THEN h.item_changes ELSE `+ownItemChanges("o.customer_id")+` END AS item_changes`,
+			store, id, customer).
+		ColumnExpr("h.actor_realm, h.actor_id, coalesce(u.name, k.name, '') AS actor_name, h.event_id, h.at").
+		Join("JOIN order_history AS h ON h.store_id = o.store_id AND h.order_id = o.id").
+		Join("LEFT JOIN users AS u ON h.actor_realm = ? AND u.id = h.actor_id", app.RealmTenant).
+		Join("LEFT JOIN api_keys AS k ON h.actor_realm = ? AND k.id = h.actor_id AND k.store_id = h.store_id",
+			app.RealmAPIKey).
+		Where("o.store_id = ?0 AND o.id = ?1 AND (?2 = '' OR o.customer_id = ?2) AND h.version > ?3",
+			store, id, customer, after).
+		OrderExpr("h.version").Limit(int64(limit.Rows) + 1)
+	rows, more, err := pg.Page(ctx, q, limit, func(r historyRow) int64 { return r.Version })
 	if err == nil && len(rows) == 0 { // placing an order adds the first change
 		err = app.NotFound()
 	}
-	changes := make([]app.OrderChange, len(rows))
+	changes = make([]app.OrderChange, len(rows))
 	for i, r := range rows {
 		changes[i] = r.change()
 	}
-	return changes, pg.Classify(err)
+	return changes, more, pg.Classify(err)
 }

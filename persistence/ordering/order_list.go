@@ -2,9 +2,11 @@ package ordering
 
 import (
 	"context"
+	"slices"
 	"strconv"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/pg"
@@ -17,12 +19,11 @@ func (db *DB) Order(
 ) (app.Order, error) {
 	var order app.Order
 	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		var rows []orderRow
-		q := selectOrders(tx, &rows).Where("o.store_id = ? AND o.id = ?", store, id)
+		q := selectOrders(tx).Where("o.store_id = ? AND o.id = ?", store, id)
 		if customer != "" {
 			q.Where("o.customer_id = ?", customer)
 		}
-		found, _, err := scanOrders(ctx, tx, store, q, &rows)
+		found, _, err := scanOrders(ctx, tx, store, q, oneOrder)
 		if err == nil && len(found) == 0 {
 			err = app.NotFound()
 		}
@@ -34,46 +35,45 @@ func (db *DB) Order(
 	return order, err
 }
 
-// Orders lists a store's orders, newest first. If customer is not "", it lists only that customer's orders.
+// Orders lists a store's orders, newest first. If customer is not "", it lists only that customer's orders. more
+// reports whether further ones follow.
 func (db *DB) Orders(
-	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor, limit int,
-) ([]app.Order, error) {
-	var orders []app.Order
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
-		var rows []orderRow
-		orders, _, err = scanOrders(ctx, tx, store, listOrders(tx, &rows, store, customer, filter, after, limit), &rows)
+	ctx context.Context, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor,
+	limit app.PageLimit,
+) (orders []app.Order, more bool, err error) {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		orders, more, err = scanOrders(ctx, tx, store, listOrders(tx, store, customer, filter, after, limit.Rows+1), limit)
 		return err
 	})
-	return orders, err
+	return orders, more, err
 }
 
 // selectOrders starts a query of orders.
-func selectOrders(tx bun.Tx, rows *[]orderRow) *bun.SelectQuery {
-	return tx.NewSelect().Model(rows).ExcludeColumn("business_date").
+func selectOrders(tx bun.Tx) *bun.SelectQuery {
+	return tx.NewSelect().Model((*orderRow)(nil)).ExcludeColumn("business_date").
 		ColumnExpr("o.business_date::text AS business_date")
 }
 
-// scanOrders runs a query of orders and adds the orders' items.
+// oneOrder is the limit of a query of one order.
+var oneOrder = app.PageLimit{Rows: 1}
+
+// scanOrders returns a page of a query of orders, with their items. more reports whether further orders follow.
 func scanOrders(
-	ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, rows *[]orderRow,
-) ([]app.Order, []itemRow, error) {
-	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
-		return []app.Order{}, nil, err
+	ctx context.Context, tx bun.Tx, store app.StoreID, q *bun.SelectQuery, limit app.PageLimit,
+) (orders []app.Order, more bool, err error) {
+	rows, more, err := pg.Page(ctx, q, limit, func(o orderRow) app.OrderID { return o.ID })
+	if err != nil || len(rows) == 0 {
+		return []app.Order{}, false, err
 	}
-	return withItems(ctx, tx, store, *rows)
+	items, further, err := itemsOf(ctx, tx, store, rows, limit)
+	if further {
+		last := items[len(items)-1].OrderID
+		rows = rows[:1+slices.IndexFunc(rows, func(o orderRow) bool { return o.ID == last })]
+	}
+	return withItems(rows, items), more || further, err
 }
 
-// withItems returns orders with their items. There must be at least one order.
-func withItems(
-	ctx context.Context, tx bun.Tx, store app.StoreID, rows []orderRow,
-) ([]app.Order, []itemRow, error) {
-	ids := make([]app.OrderID, len(rows))
-	for i, row := range rows {
-		ids[i] = row.ID
-	}
-	var items []itemRow
-	err := tx.NewSelect().Model(&items).Where("i.store_id = ? AND i.order_id IN (?)", store, bun.List(ids)).
-		OrderExpr("i.order_id, i.position").Scan(ctx)
+func withItems(rows []orderRow, items []itemRow) []app.Order {
 	lines := map[app.OrderID][]itemRow{}
 	for _, item := range items {
 		lines[item.OrderID] = append(lines[item.OrderID], item)
@@ -82,17 +82,29 @@ func withItems(
 	for i, row := range rows {
 		orders[i] = row.order(lines[row.ID])
 	}
-	return orders, items, err
+	return orders
+}
+
+// itemsOf returns the items of the first orders up to a limit. more reports whether further orders have items.
+func itemsOf(
+	ctx context.Context, tx bun.Tx, store app.StoreID, rows []orderRow, limit app.PageLimit,
+) (items []itemRow, more bool, err error) {
+	ids := make([]app.OrderID, len(rows))
+	for i, row := range rows {
+		ids[i] = row.ID
+	}
+	q := tx.NewSelect().Model((*itemRow)(nil)).Where("i.store_id = ? AND i.order_id IN (?)", store, bun.List(ids)).
+		OrderExpr("array_position(?, i.order_id), i.position", pgdialect.Array(ids))
+	return pg.Page(ctx, q, limit, func(i itemRow) app.OrderID { return i.OrderID })
 }
 
 // listOrders builds the query of [DB.Orders]. Each filter has an index in the order of the list. A
 // search with many results reads the newest orders until the page is full; a search with few results
 // uses the indexes of the searched columns.
 func listOrders(
-	tx bun.Tx, rows *[]orderRow, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor,
-	limit int,
+	tx bun.Tx, store app.StoreID, customer app.CustomerID, filter app.OrderFilter, after pg.Cursor, limit int,
 ) *bun.SelectQuery {
-	q := selectOrders(tx, rows).Where("o.store_id = ?", store).OrderExpr("o.created_at DESC, o.id DESC").
+	q := selectOrders(tx).Where("o.store_id = ?", store).OrderExpr("o.created_at DESC, o.id DESC").
 		Limit(int64(limit))
 	if customer != "" {
 		q.Where("o.customer_id = ?", customer)

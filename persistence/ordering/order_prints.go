@@ -51,9 +51,8 @@ func (db *DB) OrderItemChanges(
 ) (app.OrderItemChanges, error) {
 	var found app.OrderItemChanges
 	err := db.pg.SnapshotOf(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		var order []orderRow
 		orders, _, err := scanOrders(ctx, tx, store,
-			selectOrders(tx, &order).Where("o.store_id = ? AND o.id = ?", store, id), &order)
+			selectOrders(tx).Where("o.store_id = ? AND o.id = ?", store, id), oneOrder)
 		if err == nil && len(orders) == 0 {
 			err = app.NotFound()
 		}

@@ -96,10 +96,11 @@ func rowOfProduct(p app.Product) productRow {
 const orderable = `(p.is_available AND (p.stock_quantity IS NULL OR p.stock_quantity > 0)
 	AND (p.sold_out_until IS NULL OR p.sold_out_until <= ?))`
 
-// Products lists a store's products, newest first.
+// Products lists a store's products, newest first. more reports whether further ones follow.
 func (db *DB) Products(
-	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after pg.Cursor, limit int,
-) ([]app.ListedProduct, error) {
+	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, after pg.Cursor,
+	limit app.PageLimit,
+) (products []app.ListedProduct, more bool, err error) {
 	return db.listProducts(ctx, now, store, filter, limit, func(q *bun.SelectQuery) {
 		q.OrderExpr("p.created_at DESC, p.id DESC")
 		if after.ID != "" {
@@ -110,13 +111,12 @@ func (db *DB) Products(
 
 // listProducts lists the products of a filter. page adds the order and the start of the page.
 func (db *DB) listProducts(
-	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, limit int,
+	ctx context.Context, now time.Time, store app.StoreID, filter app.ProductFilter, limit app.PageLimit,
 	page func(*bun.SelectQuery),
-) ([]app.ListedProduct, error) {
+) (products []app.ListedProduct, more bool, err error) {
 	var rows []listedRow
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		rows = nil
-		q := tx.NewSelect().Model(&rows).Where("p.store_id = ?", store).Limit(int64(limit))
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+		q := tx.NewSelect().Model((*listedRow)(nil)).Where("p.store_id = ?", store).Limit(int64(limit.Rows) + 1)
 		page(q)
 		if !filter.Deleted {
 			q.Where("p.deleted_at IS NULL")
@@ -141,16 +141,17 @@ func (db *DB) listProducts(
 			q.Where(`(p.name ILIKE ?0 OR p.sku ILIKE ?0 OR EXISTS (
 				SELECT FROM jsonb_each(p.translations) t WHERE t.value->>'name' ILIKE ?0))`, pattern)
 		}
-		return q.Scan(ctx)
+		rows, more, err = pg.Page(ctx, q, limit, func(r listedRow) app.ProductID { return r.ID })
+		return err
 	})
-	products := make([]app.ListedProduct, len(rows))
+	products = make([]app.ListedProduct, len(rows))
 	for i, row := range rows {
 		products[i] = app.ListedProduct{
 			Product: row.product(now), Prices: row.Prices, Translations: row.Translations,
 			OptionGroups: row.OptionGroups, Metadata: row.Metadata,
 		}
 	}
-	return products, err
+	return products, more, err
 }
 
 // Categories counts a store's products by category, ordered by the category names' code points. It

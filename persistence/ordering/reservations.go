@@ -178,22 +178,22 @@ func (db *DB) Reservation(ctx context.Context, store app.StoreID, id app.Reserva
 	return reservation, err
 }
 
-// Reservations lists a store's reservations ordered by their start.
+// Reservations lists a store's reservations ordered by their start. more reports whether further ones follow.
 func (db *DB) Reservations(
-	ctx context.Context, store app.StoreID, filter app.ReservationFilter, after pg.Cursor, limit int,
-) ([]app.Reservation, error) {
-	reservations := []app.Reservation{}
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	ctx context.Context, store app.StoreID, filter app.ReservationFilter, after pg.Cursor, limit app.PageLimit,
+) (reservations []app.Reservation, more bool, err error) {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		settings, zone, err := identity.ZonedSettingsOf(ctx, tx, store)
 		if err != nil {
 			return err
 		}
-		var rows []reservationRow
-		q, err := listReservations(tx, &rows, store, zone, filter, after, limit)
+		q, err := listReservations(tx, store, zone, filter, after, limit.Rows+1)
 		if err != nil {
 			return err
 		}
-		if err := q.Scan(ctx); err != nil {
+		var rows []reservationRow
+		rows, more, err = pg.Page(ctx, q, limit, func(r reservationRow) app.ReservationID { return r.ID })
+		if err != nil {
 			return err
 		}
 		reservations = make([]app.Reservation, len(rows))
@@ -202,14 +202,14 @@ func (db *DB) Reservations(
 		}
 		return nil
 	})
-	return reservations, err
+	return reservations, more, err
 }
 
 func listReservations(
-	tx bun.Tx, rows *[]reservationRow, store app.StoreID, zone *time.Location, filter app.ReservationFilter,
-	after pg.Cursor, limit int,
+	tx bun.Tx, store app.StoreID, zone *time.Location, filter app.ReservationFilter, after pg.Cursor, limit int,
 ) (*bun.SelectQuery, error) {
-	q := tx.NewSelect().Model(rows).Where("r.store_id = ?", store).OrderExpr("r.start_at, r.id").Limit(int64(limit))
+	q := tx.NewSelect().Model((*reservationRow)(nil)).Where("r.store_id = ?", store).OrderExpr("r.start_at, r.id").
+		Limit(int64(limit))
 	if after.ID != "" {
 		q.Where("(r.start_at, r.id) > (?, ?)", after.At, after.ID)
 	}

@@ -61,7 +61,7 @@ type ListOptionSalesParams struct {
 	From string `query:"from"`
 	// The last business day. A period has at most 366 days.
 	To string `query:"to"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -100,7 +100,7 @@ type ListProductSalesParams struct {
 	From string `query:"from"`
 	// The last business day. A period has at most 366 days.
 	To string `query:"to"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -185,7 +185,7 @@ func (c *Client) SummarizeSales(
 
 // ListAPIKeysParams are parameters of [Client.ListAPIKeys]. Zero values are omitted.
 type ListAPIKeysParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -263,7 +263,7 @@ type ListAuditEntriesParams struct {
 	From time.Time `query:"from"`
 	// Only entries before this time.
 	To time.Time `query:"to"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -480,7 +480,7 @@ func (c *Client) EndOtherSessions(ctx context.Context, options ...CallOption) er
 
 // ListSessionsParams are parameters of [Client.ListSessions]. Zero values are omitted.
 type ListSessionsParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -720,7 +720,7 @@ func (c *Client) EndOtherCustomerSessions(ctx context.Context, options ...CallOp
 
 // ListCustomerSessionsParams are parameters of [Client.ListCustomerSessions]. Zero values are omitted.
 type ListCustomerSessionsParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -806,7 +806,7 @@ type ListCustomersParams struct {
 	ExternalID string `query:"externalId"`
 	// Only customers whose profile or addresses changed at or after this time.
 	UpdatedSince time.Time `query:"updatedSince"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -918,7 +918,7 @@ func (c *Client) UpdateCustomer(
 
 // ListAddressesParams are parameters of [Client.ListAddresses]. Zero values are omitted.
 type ListAddressesParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1016,7 +1016,7 @@ func (c *Client) ExportCustomer(ctx context.Context, id string, options ...CallO
 
 // ListLoyaltyEntriesParams are parameters of [Client.ListLoyaltyEntries]. Zero values are omitted.
 type ListLoyaltyEntriesParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1088,7 +1088,7 @@ type ListDeliveriesParams struct {
 	From time.Time `query:"from"`
 	// Only deliveries created before this time.
 	To time.Time `query:"to"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1172,7 +1172,7 @@ type ListEventsParams struct {
 	To time.Time `query:"to"`
 	// The order of the list.
 	Order EventOrder `query:"order"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, or the cursor of an event.
 	Cursor string `query:"cursor"`
@@ -1223,7 +1223,7 @@ func (c *Client) GetEvent(ctx context.Context, id string, options ...CallOption)
 
 // ListInvitationsParams are parameters of [Client.ListInvitations]. Zero values are omitted.
 type ListInvitationsParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1312,7 +1312,7 @@ type ListOrdersParams struct {
 	NeedsRefund *bool `query:"needsRefund"`
 	// The order number, or a prefix of the customer's name, last name, email or phone number, in any case.
 	Q string `query:"q"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1440,7 +1440,7 @@ func (c *Client) ListOrderItemChanges(
 
 // ListOrderDeliveriesParams are parameters of [Client.ListOrderDeliveries]. Zero values are omitted.
 type ListOrderDeliveriesParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1476,7 +1476,7 @@ func (c *Client) AllOrderDeliveries(
 
 // ListOrderChangesParams are parameters of [Client.ListOrderChanges]. Zero values are omitted.
 type ListOrderChangesParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1528,7 +1528,7 @@ func (c *Client) TickOrderItem(
 
 // ListOrderPaymentsParams are parameters of [Client.ListOrderPayments]. Zero values are omitted.
 type ListOrderPaymentsParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1622,7 +1622,7 @@ type ListPaymentsParams struct {
 	From time.Time `query:"from"`
 	// Only payments recorded before this time.
 	To time.Time `query:"to"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1709,7 +1709,7 @@ type ListPlatformAuditEntriesParams struct {
 	From time.Time `query:"from"`
 	// Only entries before this time.
 	To time.Time `query:"to"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1743,7 +1743,7 @@ func (c *Client) AllPlatformAuditEntries(
 
 // ListWebsitesParams are parameters of [Client.ListWebsites]. Zero values are omitted.
 type ListWebsitesParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1890,7 +1890,7 @@ type ListProductsParams struct {
 	StoreViewID string `query:"storeViewId"`
 	// Newest first, or as on the menu: by category, then by position.
 	Sort ProductSort `query:"sort"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -1942,7 +1942,7 @@ func (c *Client) CreateProduct(
 
 // ListCategoriesParams are parameters of [Client.ListCategories]. Zero values are omitted.
 type ListCategoriesParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page.
 	Cursor string `query:"cursor"`
@@ -2085,7 +2085,7 @@ func (c *Client) ChangeStock(
 type ListReplaysParams struct {
 	// Only bulk replays of this webhook.
 	WebhookID string `query:"webhookId"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -2182,7 +2182,7 @@ type ListReservationsParams struct {
 	ExternalID string `query:"externalId"`
 	// A prefix of the name, last name, email or phone number, in any case.
 	Q string `query:"q"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -2489,7 +2489,7 @@ func (c *Client) CreateStore(ctx context.Context, body AddStoreRequest, options 
 
 // ListUsersParams are parameters of [Client.ListUsers]. Zero values are omitted.
 type ListUsersParams struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 	// nextCursor of the previous page, with the same filters.
 	Cursor string `query:"cursor"`
@@ -2679,7 +2679,7 @@ type ListDeliveryAttemptsParams struct {
 	To time.Time `query:"to"`
 	// The number of the page, from 1.
 	Page int `query:"page"`
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `query:"limit"`
 }
 

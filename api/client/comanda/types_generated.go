@@ -896,7 +896,7 @@ type CurrentPasswordRequest struct {
 
 // CursorMeta is the position of a page of a list.
 type CursorMeta struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `json:"limit"`
 	// The cursor of the next page; null on the last page.
 	NextCursor *string `json:"nextCursor"`
@@ -2778,7 +2778,7 @@ type OwnWebsite struct {
 
 // PageMeta is the position of a numbered page of a list.
 type PageMeta struct {
-	// The maximum number of rows on a page.
+	// The maximum number of rows on a page. A page of large rows can have fewer.
 	Limit int `json:"limit"`
 	// The number of the page, from 1.
 	Page int `json:"page"`

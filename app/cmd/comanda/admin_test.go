@@ -153,8 +153,8 @@ func TestAdministerUsers(t *testing.T) {
 	}
 	for _, action := range []app.AuditAction{app.AuditSessionEnded, app.AuditUserDisabled, app.AuditUserEnabled,
 		app.AuditPasswordResetIssued, app.AuditPasswordReset} {
-		entries, err := db.AuditTrail(t.Context(), r.Stores[0],
-			identity.AuditFilter{Action: action}, persistence.Cursor{}, 10)
+		entries, _, err := db.AuditTrail(t.Context(), r.Stores[0],
+			identity.AuditFilter{Action: action}, persistence.Cursor{}, app.PageLimit{Rows: 10, Bytes: app.MaxEvent})
 		persistencetest.Must(t, err)
 		platform, err := db.PlatformAuditTrail(t.Context(), identity.AuditFilter{Action: action},
 			persistence.Cursor{}, 10)

@@ -49,7 +49,8 @@ func TestSeedTwice(t *testing.T) {
 			t.Errorf("client ids of %s: %v (-want +got):\n%s", domain, err, diff)
 		}
 	}
-	products, err := db.Products(t.Context(), time.Now(), store, app.ProductFilter{}, persistence.Cursor{}, 100)
+	products, _, err := db.Products(t.Context(), time.Now(), store, app.ProductFilter{}, persistence.Cursor{},
+		app.PageLimit{Rows: 100, Bytes: app.MaxEvent})
 	if err != nil || len(products) != 10 {
 		t.Errorf("products: got %d and error %v, want 10", len(products), err)
 	}
