@@ -45,10 +45,16 @@ func (o Order) CheckSize() error {
 	return err
 }
 
+// Size returns the size of the product as JSON, in bytes.
+func (p Product) Size() (int, error) {
+	body, err := encoded(p)
+	return len(body), err
+}
+
 // CheckSize returns LIMIT_REACHED if the product has more than [MaxObject] bytes.
 func (p Product) CheckSize() error {
-	body, err := encoded(p)
-	if err == nil && len(body) > MaxObject {
+	size, err := p.Size()
+	if err == nil && size > MaxObject {
 		err = Errorf(CodeLimitReached, "the product must have at most %d bytes as JSON", MaxObject)
 	}
 	return err

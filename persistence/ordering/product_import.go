@@ -19,7 +19,7 @@ import (
 type ProductRow struct {
 	SKU string // unique within the import
 	// Apply applies the row to the product with the SKU, or to an empty product if there is none. It returns the faults
-	// with paths within the row.
+	// with paths within the row. It is called twice: before the first product is saved, and to save it.
 	Apply func(p *app.Product, exists bool) []app.Detail
 }
 
@@ -28,14 +28,26 @@ type plannedProduct struct {
 	before, after app.Product
 	exists        bool
 	fields        []string // names of the members that the import changes; nil for a new product
+	size          int      // of the product after it, as JSON, in bytes
 }
 
 func (p plannedProduct) changes() bool { return !p.exists || len(p.fields) > 0 }
 
-// ImportProducts creates or changes products by SKU, all or none, with a fixed number of statements. It emits the
-// events and records the entries of single changes. A dry run writes nothing and ignores once. It returns
-// VALIDATION_FAILED with the faults of the rows, CONFLICT if a concurrent request creates a product with the same SKU
-// or externalId, and the errors of [pg.RunOnce].
+// outline returns the product without members that can be large.
+func (p plannedProduct) outline() plannedProduct {
+	p.before = app.Product{ID: p.before.ID, SKU: p.before.SKU, ExternalID: p.before.ExternalID}
+	p.after = app.Product{ID: p.after.ID, SKU: p.after.SKU, ExternalID: p.after.ExternalID}
+	return p
+}
+
+// importBatch is the size, in bytes of JSON, with which a batch of changed products ends. One batch of an import is in
+// memory at a time.
+const importBatch = 1 << 20
+
+// ImportProducts creates or changes products by SKU, all or none, in batches. It emits the events and records the
+// entries of single changes. A dry run writes nothing and ignores once. It returns VALIDATION_FAILED with the faults of
+// the rows, CONFLICT if a concurrent request creates a product with the same SKU or externalId, and the errors of
+// [pg.RunOnce].
 func (db *DB) ImportProducts(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, rows []ProductRow, dryRun bool, once *pg.Once,
 ) (app.ProductImport, error) {
@@ -60,7 +72,7 @@ func (db *DB) ImportProducts(
 		if dryRun {
 			return result, nil
 		}
-		return result, saveImport(ctx, tx, now, store, by, planned)
+		return result, saveImport(ctx, tx, now, store, by, rows, planned)
 	})
 	if pg.IsDuplicateIn(err, "products_by_sku") || pg.IsDuplicateIn(err, "products_by_external_id") {
 		err = importRaced()
@@ -85,45 +97,75 @@ func importRaced() error {
 		"another request was using a SKU or an externalId of this import; send the request again")
 }
 
-// planImport locks the products of an import, by id as orders do, and applies the rows to them. It returns the faults
-// of the rows in their order.
+// planImport locks the products of an import and applies the rows to them. It returns the outlines of the products, and
+// the faults of the rows in their order.
 func planImport(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, rows []ProductRow,
 ) ([]plannedProduct, []app.Detail, error) {
-	skus := make([]string, len(rows))
-	for i, row := range rows {
-		skus[i] = row.SKU
-	}
-	var found []productRow
-	err := tx.NewSelect().Model(&found).
-		Where("p.store_id = ? AND p.deleted_at IS NULL AND p.sku <> '' AND p.sku IN (?)", store, bun.List(skus)).
-		OrderExpr("p.id").For("NO KEY UPDATE").Scan(ctx)
-	if err != nil {
-		return nil, nil, err
-	}
-	existing := map[string]app.Product{}
-	for _, row := range found {
-		existing[row.SKU] = row.product(now)
-	}
 	planned := make([]plannedProduct, len(rows))
 	faults := make([][]app.Detail, len(rows))
-	for i, row := range rows {
-		p := plannedProduct{}
-		p.before, p.exists = existing[row.SKU]
-		p.after = p.before
-		for _, fault := range row.Apply(&p.after, p.exists) {
+	err := planRows(ctx, tx, now, store, rows, nil, func(i int, p plannedProduct, found []app.Detail) error {
+		planned[i] = p.outline()
+		for _, fault := range found {
 			faults[i] = append(faults[i], inRow(i, fault))
 		}
-		planned[i] = p.finish(now, store)
-		if planned[i].changes() && app.CodeOf(planned[i].after.CheckSize()) == app.CodeLimitReached {
-			faults[i] = append(faults[i], inRow(i, tooLargeProduct))
-		}
+		return nil
+	})
+	if err != nil {
+		return nil, nil, err
 	}
 	taken, err := takenExternalIDs(ctx, tx, store, planned)
 	for row, fault := range taken {
 		faults[row] = append(faults[row], inRow(row, fault))
 	}
 	return planned, slices.Concat(faults...), err
+}
+
+// planRows locks the products of rows, by id as orders do. It calls each with the index of each row, the product to
+// which it was applied and the faults, one at a time: each must not run statements of the transaction. moved are the
+// externalIds, by SKU, of products that the import has taken from them.
+func planRows(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, rows []ProductRow, moved map[string]string,
+	each func(row int, p plannedProduct, faults []app.Detail) error,
+) error {
+	skus := make([]string, len(rows))
+	bySKU := map[string]int{}
+	for i, row := range rows {
+		skus[i], bySKU[row.SKU] = row.SKU, i
+	}
+	q := tx.NewSelect().Model((*productRow)(nil)).
+		Where("p.store_id = ? AND p.deleted_at IS NULL AND p.sku <> '' AND p.sku IN (?)", store, bun.List(skus)).
+		OrderExpr("p.id").For("NO KEY UPDATE")
+	existing := make([]bool, len(rows))
+	err := pg.Each(ctx, q, func(found productRow) error {
+		i := bySKU[found.SKU]
+		existing[i] = true
+		if id, taken := moved[found.SKU]; taken {
+			found.ExternalID = id
+		}
+		p, faults := rows[i].plan(now, store, found.product(now), true)
+		return each(i, p, faults)
+	})
+	for i, row := range rows {
+		if err == nil && !existing[i] {
+			p, faults := row.plan(now, store, app.Product{}, false)
+			err = each(i, p, faults)
+		}
+	}
+	return err
+}
+
+// plan applies the row to a product. It returns the faults with paths within the row.
+func (r ProductRow) plan(
+	now time.Time, store app.StoreID, before app.Product, exists bool,
+) (p plannedProduct, faults []app.Detail) {
+	p = plannedProduct{before: before, after: before, exists: exists}
+	faults = r.Apply(&p.after, exists)
+	p = p.finish(now, store)
+	if p.changes() && p.size > app.MaxObject {
+		faults = append(faults, tooLargeProduct)
+	}
+	return p, faults
 }
 
 // tooLargeProduct is the fault of a row that makes a product too large.
@@ -152,6 +194,7 @@ func (p plannedProduct) finish(now time.Time, store app.StoreID) plannedProduct 
 	}
 	p.after.NewOptionIDs(now)
 	p.after = rowOfProduct(p.after).product(now)
+	p.size, _ = p.after.Size() // products can be encoded
 	return p
 }
 
@@ -195,23 +238,74 @@ func takenExternalIDs(
 	return faults, err
 }
 
-// saveImport writes the changed products, their events and the entries of changed prices.
+// saveImport writes the changed products of an import, with their events and the entries of changed prices.
 func saveImport(
-	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, planned []plannedProduct,
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, rows []ProductRow,
+	planned []plannedProduct,
+) error {
+	moved, err := takeExternalIDs(ctx, tx, store, planned)
+	if err != nil {
+		return err
+	}
+	size := 0
+	var batch []ProductRow
+	var outlines []plannedProduct
+	for i, p := range planned {
+		if p.changes() {
+			batch, outlines, size = append(batch, rows[i]), append(outlines, p), size+p.size
+		}
+		if len(batch) == 0 || size < importBatch && i < len(planned)-1 {
+			continue
+		}
+		products := make([]plannedProduct, len(batch))
+		err := planRows(ctx, tx, now, store, batch, moved, func(i int, p plannedProduct, _ []app.Detail) error {
+			if products[i] = p; p.exists != outlines[i].exists {
+				return importRaced()
+			}
+			return nil
+		})
+		if err != nil {
+			return err
+		}
+		if err := saveProducts(ctx, tx, now, store, by, products); err != nil {
+			return err
+		}
+		batch, outlines, size = nil, nil, 0
+	}
+	return nil
+}
+
+// takeExternalIDs clears the externalIds of products that lose them, perhaps to another product of the import. It
+// returns them by SKU.
+func takeExternalIDs(
+	ctx context.Context, tx bun.Tx, store app.StoreID, planned []plannedProduct,
+) (map[string]string, error) {
+	moved := map[string]string{}
+	var losers []app.ProductID
+	for _, p := range planned {
+		if p.before.ExternalID != "" && p.before.ExternalID != p.after.ExternalID {
+			moved[p.after.SKU] = p.before.ExternalID
+			losers = append(losers, p.after.ID)
+		}
+	}
+	if len(losers) == 0 {
+		return nil, nil
+	}
+	_, err := tx.NewRaw("UPDATE products SET external_id = '' WHERE store_id = ? AND id IN (?)", store,
+		bun.List(losers)).Exec(ctx)
+	return moved, err
+}
+
+// saveProducts writes products that an import changes, their events and the entries of changed prices.
+func saveProducts(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, by app.Actor, products []plannedProduct,
 ) error {
 	var rows []productRow
-	var moved []app.ProductID // products that lose their externalId, perhaps to another product of the import
 	var soldOut []string
 	var events []delivery.Emission
 	var prices []pg.AuditLine
-	for _, p := range planned {
-		if !p.changes() {
-			continue
-		}
+	for _, p := range products {
 		rows = append(rows, rowOfProduct(p.after))
-		if p.before.ExternalID != "" && p.before.ExternalID != p.after.ExternalID {
-			moved = append(moved, p.after.ID)
-		}
 		if p.after.SoldOutUntil != nil && (!p.exists || slices.Contains(p.fields, "soldOutUntil")) {
 			soldOut = append(soldOut, string(p.after.ID))
 		}
@@ -225,16 +319,6 @@ func saveImport(
 			}
 		}
 		events = append(events, event)
-	}
-	if len(rows) == 0 {
-		return nil
-	}
-	if len(moved) > 0 {
-		_, err := tx.NewRaw("UPDATE products SET external_id = '' WHERE store_id = ? AND id IN (?)", store,
-			bun.List(moved)).Exec(ctx)
-		if err != nil {
-			return err
-		}
 	}
 	if err := upsertProducts(ctx, tx, store, rows); err != nil {
 		return err

@@ -42,6 +42,25 @@ func Page[T any, K comparable](
 	return page, false, rows.Err()
 }
 
+// Each calls each with the rows of a query, one at a time. Each must not run other statements of the transaction.
+func Each[T any](ctx context.Context, q *bun.SelectQuery, each func(T) error) error {
+	rows, err := q.Rows(ctx)
+	if err != nil {
+		return err
+	}
+	defer rows.Close()
+	for rows.Next() {
+		var row T
+		if err := q.DB().ScanRow(ctx, rows, &row); err != nil {
+			return err
+		}
+		if err := each(row); err != nil {
+			return err
+		}
+	}
+	return rows.Err()
+}
+
 // texts counts the bytes of texts and JSON. It implements [sql.Scanner].
 type texts int
 
