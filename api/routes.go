@@ -19,6 +19,7 @@ type route struct {
 	Cookie     string         // the refresh cookie that it reads, sets or clears; "" = none
 	Idempotent bool           // accepts an Idempotency-Key
 	Load       load           // of the website's work in progress
+	Searches   []string       // query parameters that make it read many rows, because they have no index
 	Across     bool           // uses connections of the pool for all stores
 	Status     int            // of a success
 	Handler    endpoint
@@ -267,7 +268,8 @@ func routes() []route {
 		{Method: post, Path: "/payments/{id}/refunds", Realms: tenant, Permission: app.RefundPayments, Idempotent: true,
 			Status: 201, Handler: recordRefund},
 
-		{Method: get, Path: "/products", Realms: tenant, Permission: app.ViewProducts, Status: 200,
+		{Method: get, Path: "/products", Realms: tenant, Permission: app.ViewProducts,
+			Searches: []string{"q", "category", "isAvailable", "orderable", "updatedSince"}, Status: 200,
 			Handler: listProducts},
 		{Method: post, Path: "/products", Realms: tenant, Permission: app.WriteProducts, Idempotent: true, Status: 201,
 			Handler: createProduct},

@@ -16,6 +16,7 @@ import (
 const (
 	maxWork      = 8 // requests
 	maxHeavyWork = 2 // of them imports, exports and analytics
+	maxSearches  = 2 // of them lists of products with filters that have no index
 	maxReads     = 2 // of its streams, beside requests: reads of missed messages, renewals and ends
 	maxChecks    = 2 // of the credentials of its streams
 	maxPublic    = 1 // requests without a credential, beside all others
@@ -302,6 +303,9 @@ func (w *work) limits(c *call, website string) []gateLimit {
 	}
 	if c.route.Load != light {
 		limits = append(limits, gateLimit{gate{"heavy", website}, min(maxHeavyWork, w.requests)})
+	}
+	if len(c.route.Searches) > 0 && slices.ContainsFunc(c.route.Searches, c.request.URL.Query().Has) {
+		limits = append(limits, gateLimit{gate{"searches", website}, min(maxSearches, w.requests)})
 	}
 	if c.route.Across {
 		limits = append(limits, gateLimit{gate{"across", website}, w.across})

@@ -176,6 +176,34 @@ func TestHeavyWorkOfAWebsite(t *testing.T) {
 	}
 }
 
+// Two lists of products of a website with filters that have no index run at a time. They take no places of heavy work.
+func TestSearchesOfAWebsite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server, _ := w.serverOnPools()
+	server.work.wait = time.Millisecond
+	get := func(path, token string) *response { return w.doOn(server, "GET", path, token, nil) }
+	searches := []string{
+		"q=zzzz", "category=Pizza", "isAvailable=true", "orderable=false", "updatedSince=2026-03-14T00:00:00.000Z",
+	}
+	website := string(w.stores["own"].website)
+	running := &places{work: server.work}
+	for range maxSearches {
+		w.must(running.begin(t.Context(), gateLimit{gate{"searches", website}, maxSearches}))
+	}
+	for _, search := range searches {
+		get("/products?"+search, w.tokens["OWNER"]).refused(app.CodeUnavailable)
+		get("/products?"+search, w.tokens["FOREIGN"]).ok(200, nil)
+	}
+	get("/products?externalId=e1&sort=position&limit=5", w.tokens["OWNER"]).ok(200, nil)
+	get("/analytics/summary?from=2026-03-14&to=2026-03-14", w.tokens["OWNER"]).ok(200, nil)
+	running.leave()
+	for range maxHeavyWork {
+		w.must(running.begin(t.Context(), gateLimit{gate{"heavy", website}, maxHeavyWork}))
+	}
+	get("/products?"+searches[0], w.tokens["OWNER"]).ok(200, nil)
+}
+
 // The routes that use the pool for all stores are marked, so that a website takes at most half of it.
 func TestRoutesAcrossStores(t *testing.T) {
 	t.Parallel()
