@@ -21,10 +21,13 @@ const (
 	maxBodies    = 64 << 20                   // of all requests of the process
 	maxOwnRows   = maxHeavyWork * maxRowsBody // of the imports of one website
 	maxRowsAtAll = 64 << 20                   // of all imports of the process
+
+	maxOwnResponses = 16 << 20 // of the reads of one website, until the clients have received them
+	maxResponses    = 64 << 20 // of all reads of the process
 )
 
-// bodies counts the memory of bodies from before they are read to the end of their requests. Nobody waits for it: a
-// client that sends slowly would delay all others.
+// bodies counts the memory of bodies: those of requests from before they are read to the end of the requests, those of
+// responses until they are sent. Nobody waits for it: a client that sends or receives slowly would delay all others.
 type bodies struct {
 	most, own int64
 
@@ -50,7 +53,7 @@ func (b *bodies) take(owner string, size int64) (memory, error) {
 	if b.of[owner]+size > min(b.own, b.most-b.used-size) {
 		return memory{}, &app.Error{
 			Code: app.CodeUnavailable, RetryAfter: time.Second,
-			Message: "too many large request bodies are in progress; retry after the given time",
+			Message: "too many large bodies are in progress; retry after the given time",
 		}
 	}
 	b.used += size

@@ -68,6 +68,56 @@ func TestSlowBodiesOfAHostileNeighbour(t *testing.T) {
 	}
 }
 
+// heldReader is a client that receives nothing of a body before it is released.
+type heldReader struct {
+	*httptest.ResponseRecorder
+	began   chan<- struct{}
+	release <-chan struct{}
+}
+
+func (r heldReader) Write(body []byte) (int, error) {
+	r.began <- struct{}{}
+	<-r.release
+	return r.ResponseRecorder.Write(body)
+}
+
+// Responses that clients of a website receive slowly use a limited memory. Its further large reads are refused, its
+// changes and small reads and the large reads of another website are not.
+func TestSlowReadersOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	description := object{"description": strings.Repeat("x", 5000)}
+	for store, token := range map[string]string{"own": w.tokens["OWNER"], "foreign": w.tokens["FOREIGN"]} {
+		w.do("PATCH", "/products/"+string(w.stores[store].product.ID), token, description).ok(200, nil)
+	}
+	size := int64(w.do("GET", "/products", w.tokens["OWNER"], nil).ok(200, nil).Body.Len())
+	w.server.responses = newBodies(4*size, size+smallBody)
+	began, release, ended := make(chan struct{}), make(chan struct{}), make(chan int)
+	r := httptest.NewRequest("GET", issuer+"/products", nil)
+	r.Header.Set("Authorization", "Bearer "+w.tokens["OWNER"])
+	go func() {
+		a := heldReader{httptest.NewRecorder(), began, release}
+		w.server.ServeHTTP(a, r)
+		ended <- a.Code
+	}()
+	<-began
+	a := w.do("GET", "/products", w.tokens["OWNER"], nil).refused(app.CodeUnavailable)
+	if after := a.Header().Get("Retry-After"); after != "1" {
+		t.Errorf("refused read: got Retry-After %q, want 1", after)
+	}
+	w.do("GET", "/products?externalId=none", w.tokens["OWNER"], nil).ok(200, nil)
+	w.do("PATCH", "/products/"+string(w.stores["own"].product.ID), w.tokens["OWNER"], object{"position": 7}).ok(200, nil)
+	w.do("GET", "/products", w.tokens["FOREIGN"], nil).ok(200, nil)
+	close(release)
+	if status := <-ended; status != 200 {
+		t.Errorf("slow reader: got status %d, want 200", status)
+	}
+	w.do("GET", "/products", w.tokens["OWNER"], nil).ok(200, nil)
+	if b := w.server.responses; b.inUse() != 0 || len(b.of) != 0 {
+		t.Errorf("memory after the requests: got %d of %d owners, want none", b.inUse(), len(b.of))
+	}
+}
+
 // Bodies of a website that waits or works use a limited memory, also if they come from many networks, and so do its
 // imports. Those of another website are read.
 func TestBodiesOfAWebsite(t *testing.T) {

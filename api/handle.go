@@ -185,10 +185,15 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 		return
 	}
 	body, err := encode(response)
+	var sent memory
+	if err == nil && rt.Method == http.MethodGet && len(body) > smallBody { // a change that is made is not refused
+		sent, err = s.responses.take(c.owner(), int64(len(body)))
+	}
 	if err != nil {
 		s.refuse(x, r, err)
 		return
 	}
+	defer sent.shrink(0)
 	status := rt.Status
 	if rt.Handler.repeats && c.once.Existed {
 		status = http.StatusOK

@@ -78,6 +78,7 @@ type Server struct {
 	work      *work
 	bodies    *bodies
 	rows      *bodies // of imports
+	responses *bodies // of reads
 	providers map[app.Provider]*provider
 	tester    Tester
 	retrier   Retrier
@@ -127,6 +128,7 @@ func New(c Config) *Server {
 		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
 		passwords: newPasswords(c.Memory), limiter: newLimiter(c), buckets: newBuckets(c), work: newWork(c),
 		bodies: newBodies(maxBodies, maxOwnBodies), rows: newBodies(maxRowsAtAll, maxOwnRows),
+		responses: newBodies(maxResponses, maxOwnResponses),
 		adminOTP:  !c.OptionalOTP,
 		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,
 		watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),
