@@ -155,7 +155,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.EndMail",                 // users and invitations belong to no store
 		"delivery.eraseBodies",             // retention
 		"delivery.eraseRows",               // retention
-		"delivery.forgetSecret",            // attempt recording
+		"delivery.forgetSecrets",           // attempt recording
 		"delivery.loadFilters",             // relay
 		"delivery.saveFilterErrors",        // relay
 		"delivery.Backlog",                 // metrics of all stores

@@ -156,10 +156,10 @@ func claimColumns(c *app.Claim) []any {
 }
 
 // ClaimAbandoned claims deliveries whose workflow another relay did not start within the lease, or before it died.
-// Websites take turns. It claims a burst as a whole. A claim of a limited queue whose window has passed moves to another
-// window: it is queued again instead, or, in a burst, counted in the current window, or in the next one if this one is
-// full. In the last second of a window it claims nothing, because the deliveries would start in the next window. It also
-// repairs lost turns of resources.
+// Websites take turns. It claims a burst as a whole. A claim of a limited queue whose window has passed moves to
+// another window: it is queued again instead, or, in a burst, counted in the current window, or in the next one if this
+// one is full. In the last second of a window it claims nothing, because the deliveries would start in the next window.
+// It also repairs lost turns of resources.
 func (q *Queue) ClaimAbandoned(ctx context.Context, now time.Time, limits app.ClaimLimits) ([]app.Claim, error) {
 	startBefore := app.LastPlanStart(now, q.planWindow)
 	if !now.Before(startBefore) {

@@ -1,8 +1,10 @@
 package delivery
 
 import (
+	"cmp"
 	"context"
 	"errors"
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/persistence/pg"
@@ -20,6 +22,7 @@ type grouper[In, Out any] struct {
 	closed  chan struct{}
 	timeout time.Duration // for one statement
 	urgent  func(in In) bool
+	owner   func(in In) string
 	run     func(ctx context.Context, group []In) ([]Out, error)
 }
 
@@ -34,16 +37,20 @@ type reply[Out any] struct {
 }
 
 // newGrouper starts a grouper. run returns one Out for each In, in the same order. urgent reports whether a caller does
-// not wait for the pause, with those that have gathered; nil = none.
+// not wait for the pause, with those that have gathered; nil = none. owner returns the owner of the rows that run locks
+// for an input; nil = it locks none.
 func newGrouper[In, Out any](
-	policy GroupPolicy, urgent func(In) bool, run func(context.Context, []In) ([]Out, error),
+	policy GroupPolicy, urgent func(In) bool, owner func(In) string, run func(context.Context, []In) ([]Out, error),
 ) *grouper[In, Out] {
 	if urgent == nil {
 		urgent = func(In) bool { return false }
 	}
+	if owner == nil {
+		owner = func(In) string { return "" }
+	}
 	g := &grouper[In, Out]{
 		waiting: make(chan grouped[In, Out], policy.Size), lanes: make(chan struct{}, policy.Lanes),
-		closed: make(chan struct{}), timeout: policy.Timeout, urgent: urgent, run: run,
+		closed: make(chan struct{}), timeout: policy.Timeout, urgent: urgent, owner: owner, run: run,
 	}
 	go g.loop(policy.Size, policy.Pause)
 	return g
@@ -130,21 +137,51 @@ func (g *grouper[In, Out]) fill(group []grouped[In, Out], size int) []grouped[In
 }
 
 // send runs one group and replies to its callers. If the group fails, each input runs alone, so that
-// an invalid input fails only its own caller.
+// an invalid input fails only its own caller. If it has waited for a lock, its halves run, so that locked rows fail only
+// the inputs of their owner: many commits would take long if slow ones were the reason.
 func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
+	outs, err := g.runGroup(group)
+	switch {
+	case pg.IsLocked(err):
+		g.sendHalves(group, err)
+	case err == nil, len(group) == 1, pg.OutOfReach(err):
+		answer(group, outs, err)
+	default:
+		for i := range group {
+			g.send(group[i : i+1])
+		}
+	}
+}
+
+// sendHalves runs the halves of a group that has failed. The inputs of an owner stay together. If they are the whole
+// group, they fail.
+func (g *grouper[In, Out]) sendHalves(group []grouped[In, Out], err error) {
+	slices.SortStableFunc(group, func(a, b grouped[In, Out]) int { return cmp.Compare(g.owner(a.in), g.owner(b.in)) })
+	owner := g.owner(group[len(group)/2].in)
+	first := slices.IndexFunc(group, func(one grouped[In, Out]) bool { return g.owner(one.in) == owner })
+	if first == 0 {
+		first = slices.IndexFunc(group, func(one grouped[In, Out]) bool { return g.owner(one.in) != owner })
+	}
+	if first < 0 {
+		answer(group, nil, err)
+		return
+	}
+	g.send(group[:first])
+	g.send(group[first:])
+}
+
+func (g *grouper[In, Out]) runGroup(group []grouped[In, Out]) ([]Out, error) {
 	ctx, cancel := context.WithTimeout(context.Background(), g.timeout)
 	defer cancel()
 	ins := make([]In, len(group))
 	for i := range group {
 		ins[i] = group[i].in
 	}
-	outs, err := g.run(ctx, ins)
-	if err != nil && len(group) > 1 && !pg.OutOfReach(err) {
-		for _, one := range group {
-			g.send([]grouped[In, Out]{one})
-		}
-		return
-	}
+	return g.run(ctx, ins)
+}
+
+// answer replies to the callers of a group.
+func answer[In, Out any](group []grouped[In, Out], outs []Out, err error) {
 	for i, one := range group {
 		if err != nil {
 			one.reply <- reply[Out]{err: err}

@@ -3,12 +3,15 @@ package delivery
 import (
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"sync"
 	"sync/atomic"
 	"testing"
 	"testing/synctest"
 	"time"
+
+	"github.com/jackc/pgx/v5/pgconn"
 )
 
 func TestGrouperIsolatesFailures(t *testing.T) {
@@ -17,7 +20,7 @@ func TestGrouperIsolatesFailures(t *testing.T) {
 	bad := errors.New("bad row")
 	var largest atomic.Int32
 	started, release := make(chan struct{}, 10), make(chan struct{})
-	g := newGrouper(GroupPolicy{Size: 8, Lanes: lanes, Timeout: time.Minute}, nil,
+	g := newGrouper(GroupPolicy{Size: 8, Lanes: lanes, Timeout: time.Minute}, nil, nil,
 		func(_ context.Context, group []int) ([]int, error) {
 			started <- struct{}{}
 			<-release
@@ -59,13 +62,47 @@ func TestGrouperIsolatesFailures(t *testing.T) {
 	}
 }
 
+// If a lock delays a group, the inputs of other owners succeed, in few groups.
+func TestGrouperIsolatesLocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		notAvailable := &pgconn.PgError{Code: "55P03"}
+		isLocked := func(n int) bool { return n%4 == 1 }
+		var groups [][]int
+		g := newGrouper(GroupPolicy{Size: 8, Lanes: 1, Pause: time.Second, Timeout: time.Minute}, nil,
+			func(n int) string { return fmt.Sprint(n % 4) },
+			func(_ context.Context, group []int) ([]int, error) {
+				groups = append(groups, group)
+				if slices.ContainsFunc(group, isLocked) {
+					return nil, notAvailable
+				}
+				return group, nil
+			})
+		defer g.close()
+		var wait sync.WaitGroup
+		for n := range 9 { // the first caller does not wait for others
+			wait.Go(func() {
+				if _, err := g.do(t.Context(), n); (err != nil) != isLocked(n) {
+					t.Errorf("result of %d: got error %v", n, err)
+				}
+			})
+			synctest.Wait()
+		}
+		wait.Wait()
+		want := [][]int{{0}, {1, 2, 3, 4, 5, 6, 7, 8}, {4, 8, 1, 5}, {4, 8}, {1, 5}, {2, 6, 3, 7}}
+		if !slices.EqualFunc(groups, want, slices.Equal) {
+			t.Errorf("groups: got %v, want %v", groups, want)
+		}
+	})
+}
+
 // A single caller does not wait. Callers that follow soon wait for a pause and form groups. A full group does not wait.
 func TestGrouperGathersBusyCallers(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		const pause = 25 * time.Millisecond
 		var groups []int
-		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: pause, Timeout: time.Minute}, nil,
+		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: pause, Timeout: time.Minute}, nil, nil,
 			func(_ context.Context, group []int) ([]int, error) {
 				groups = append(groups, len(group))
 				return group, nil
@@ -100,7 +137,7 @@ func TestGrouperSendsUrgentCallersImmediately(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var groups [][]int
 		urgent := func(n int) bool { return n == 3 }
-		g := newGrouper(GroupPolicy{Size: 8, Lanes: 1, Pause: time.Second, Timeout: time.Minute}, urgent,
+		g := newGrouper(GroupPolicy{Size: 8, Lanes: 1, Pause: time.Second, Timeout: time.Minute}, urgent, nil,
 			func(_ context.Context, group []int) ([]int, error) {
 				groups = append(groups, group)
 				return group, nil
@@ -125,7 +162,7 @@ func TestGrouperIsLimitedByItsStatements(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const statement = 10 * time.Millisecond
 		var largest atomic.Int32
-		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: time.Second, Timeout: time.Minute}, nil,
+		g := newGrouper(GroupPolicy{Size: 4, Lanes: 2, Pause: time.Second, Timeout: time.Minute}, nil, nil,
 			func(_ context.Context, group []int) ([]int, error) {
 				largest.Store(max(largest.Load(), int32(len(group))))
 				time.Sleep(statement)
@@ -153,7 +190,7 @@ func TestClosedGrouperReleasesCallers(t *testing.T) {
 	t.Parallel()
 	block := make(chan struct{})
 	defer close(block)
-	g := newGrouper(GroupPolicy{Size: 1, Lanes: 1, Timeout: time.Minute}, nil,
+	g := newGrouper(GroupPolicy{Size: 1, Lanes: 1, Timeout: time.Minute}, nil, nil,
 		func(context.Context, []int) ([]int, error) { <-block; return []int{0}, nil })
 	waiting := make(chan error)
 	go func() { _, err := g.do(context.Background(), 1); waiting <- err }()

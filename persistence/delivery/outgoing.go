@@ -3,6 +3,8 @@ package delivery
 import (
 	"context"
 	"database/sql"
+	"maps"
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/app"
@@ -81,10 +83,8 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 	if err := rows.Err(); err != nil {
 		return nil, err
 	}
-	for id := range stale {
-		if err := q.forgetSecret(ctx, id); err != nil {
-			return nil, err
-		}
+	if len(stale) > 0 {
+		return loaded, q.forgetSecrets(ctx, slices.Collect(maps.Keys(stale)))
 	}
 	return loaded, nil
 }
@@ -123,11 +123,13 @@ const othersWait = `EXISTS (SELECT FROM (SELECT o.queue, o.subscription_id, o.re
 		ORDER BY o.queue, o.subscription_id, o.resource LIMIT 1) o
 	WHERE o.queue = d.queue AND o.subscription_id = d.subscription_id AND o.resource = d.resource)`
 
-// forgetSecret erases a subscription's previous secret if its overlap has ended.
-func (q *Queue) forgetSecret(ctx context.Context, id app.SubscriptionID) error {
+// forgetSecrets erases the previous secrets of subscriptions whose overlap has ended. A later load erases those of
+// locked rows: a wait would delay the attempts of other subscriptions.
+func (q *Queue) forgetSecrets(ctx context.Context, ids []app.SubscriptionID) error {
 	_, err := q.attempts.System().DB.ExecContext(ctx, `UPDATE subscriptions
 		SET previous_secret = NULL, previous_secret_until = NULL
-		WHERE id = $1 AND previous_secret_until <= now()`, id)
+		WHERE id IN (SELECT id FROM subscriptions WHERE id = ANY ($1) AND previous_secret_until <= now()
+			FOR NO KEY UPDATE SKIP LOCKED)`, ids)
 	return err
 }
 

@@ -1,6 +1,7 @@
 package delivery_test
 
 import (
+	"context"
 	"strings"
 	"sync"
 	"testing"
@@ -111,6 +112,48 @@ func TestUnreadableSecret(t *testing.T) {
 			}
 			loads.Wait()
 		})
+	}
+}
+
+// A webhook whose row is locked, for example by a bulk replay, does not delay the attempts that are loaded with its
+// own, although its previous secret is to be erased.
+func TestLoadDoesNotWaitForALockedWebhook(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	locked := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+	change(t, db, `UPDATE subscriptions SET previous_secret = secret, previous_secret_until = now() - interval '1 s'
+		WHERE id = $1`, locked)
+	var ids []app.DeliveryID
+	for _, c := range claimOnce(t, db.Queue, noon, all) {
+		ids = append(ids, c.ID)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+	defer cancel()
+	load := func() (previous int) {
+		t.Helper()
+		loaded, err := db.OutgoingAll(ctx, ids, 1)
+		must(t, err)
+		for _, o := range loaded {
+			if o == nil || o.PreviousSecret.Len() > 0 {
+				t.Errorf("loaded %+v, want an attempt without a previous secret", o)
+			}
+		}
+		return count(t, db, "SELECT count(*) FROM subscriptions WHERE previous_secret IS NOT NULL")
+	}
+	tx, err := db.System().BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(t.Context(), "SELECT FROM subscriptions WHERE id = ? FOR SHARE", locked)
+	must(t, err)
+	if n := load(); n != 1 {
+		t.Errorf("previous secrets while the row is locked: got %d, want 1", n)
+	}
+	must(t, tx.Rollback())
+	if n := load(); n != 0 {
+		t.Errorf("previous secrets after the lock: got %d, want 0", n)
 	}
 }
 

@@ -2,6 +2,8 @@ package delivery_test
 
 import (
 	"slices"
+	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -87,5 +89,59 @@ func TestSlowJobsStopNeitherDeliveriesNorDeadlines(t *testing.T) {
 	must(t, blocker.Rollback())
 	for range steps {
 		<-ended
+	}
+}
+
+// A delivery whose row stays locked, for example by a suspended process, delays the records of its own webhook only.
+func TestLockedDeliveryFailsNoOtherRecord(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	blocked := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 5, r.Stores[0])
+	worker, err := persistence.Open(persistence.Config{
+		URL: db.URL, SystemURL: db.SystemURL, Pools: pg.WorkerPools(pg.MinConns),
+		Sealer: persistencetest.Keyring().Sealer(),
+	})
+	must(t, err)
+	defer worker.Close()
+	var made []app.MadeAttempt
+	for _, c := range claimOnce(t, db.Queue, noon, all) {
+		outgoing, err := worker.Outgoing(t.Context(), c.ID, 1)
+		must(t, err)
+		made = append(made, app.MadeAttempt{
+			DeliveryID: c.ID, Outgoing: outgoing, Number: 1, Status: app.AttemptDelivered, StatusCode: 200, At: noon,
+		})
+	}
+	isBlocked := func(m app.MadeAttempt) bool { return m.Outgoing.SubscriptionID == blocked }
+	slices.SortFunc(made, func(a, b app.MadeAttempt) int { // blocked ones first
+		return strings.Compare(string(a.Outgoing.SubscriptionID), string(b.Outgoing.SubscriptionID))
+	})
+
+	tx, err := db.System().BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(t.Context(), "SELECT FROM deliveries WHERE subscription_id = ? FOR UPDATE", blocked)
+	must(t, err)
+	var records sync.WaitGroup
+	for i, m := range made {
+		records.Go(func() {
+			_, err := worker.RecordAttempt(t.Context(), m)
+			if (app.CodeOf(err) == app.CodeUnavailable) != isBlocked(m) || !isBlocked(m) && err != nil {
+				t.Errorf("record of a blocked attempt: %v, error %v, want UNAVAILABLE if blocked", isBlocked(m), err)
+			}
+		})
+		if i == 0 {
+			waitForLock(t, db)
+		}
+	}
+	records.Wait()
+	must(t, tx.Rollback())
+	for _, m := range made {
+		fresh, err := worker.RecordAttempt(t.Context(), m)
+		if err != nil || fresh != isBlocked(m) {
+			t.Errorf("record after the lock: got %v, error %v, want a new one only if it was blocked", fresh, err)
+		}
 	}
 }

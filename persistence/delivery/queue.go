@@ -67,9 +67,9 @@ func New(db *pg.DB, config Config) *Queue {
 	}
 	q.filters = newFilters()
 	q.lost.of = map[app.JobKind]lostPosition{}
-	q.loader = newGrouper(q.policy.Load, nil, q.outgoing)
-	q.bodies = newGrouper(q.policy.Bodies, nil, q.outgoingBodies)
-	q.recorder = newGrouper(q.policy.Record, app.MadeAttempt.PassesTurn, q.recordAttempts)
+	q.loader = newGrouper(q.policy.Load, nil, nil, q.outgoing)
+	q.bodies = newGrouper(q.policy.Bodies, nil, nil, q.outgoingBodies)
+	q.recorder = newGrouper(q.policy.Record, app.MadeAttempt.PassesTurn, recordOwner, q.recordAttempts)
 	q.orders = newOrderNotifier(q.attempts, q.policy.OrderNotices)
 	q.events = newEventNotifier(q.dispatch, q.policy.EventNotices)
 	q.passed = newTurnNotifier(q.attempts, q.policy.TurnNotices)

@@ -22,6 +22,9 @@ func (q *Queue) RecordAttempt(ctx context.Context, record app.MadeAttempt) (bool
 	return recorded, pg.Classify(err)
 }
 
+// recordOwner returns the subscription whose rows the record of an attempt locks: its health, a delivery and a turn.
+func recordOwner(record app.MadeAttempt) string { return string(record.Outgoing.SubscriptionID) }
+
 func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) ([]bool, error) {
 	rows, err := q.attempts.System().DB.QueryContext(ctx, recordStatement, columnsOf(records).args(q.policy)...)
 	if err != nil {

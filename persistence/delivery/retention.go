@@ -192,7 +192,7 @@ var (
 	eraseInvitations      = erasing("invitations", "created_at", "expires_at < $2", "", "")
 	eraseMails            = erasing("mails", "created_at", "ended_at < $2", "", "")
 
-	// Erases previous secrets whose overlap has ended. Attempts usually erase them earlier, see forgetSecret.
+	// Erases previous secrets whose overlap has ended. Attempts usually erase them earlier, see forgetSecrets.
 	erasePreviousSecrets = `UPDATE subscriptions SET previous_secret = NULL, previous_secret_until = NULL
 		WHERE previous_secret_until <= $1`
 

@@ -25,6 +25,7 @@ const (
 	stateQueryCancelled        = "57014"
 	stateInsufficientPrivilege = "42501"
 	stateFeatureNotSupported   = "0A000"
+	stateIdleInTransaction     = "25P03"
 )
 
 // Classify maps errors of database/sql and PostgreSQL to errors with codes: no row to NOT_FOUND, an
@@ -53,6 +54,7 @@ func OutOfReach(err error) bool {
 			return true
 		}
 		return failed.Code == stateQueryCancelled || failed.Code == stateLockNotAvailable ||
+			failed.Code == stateIdleInTransaction ||
 			strings.HasPrefix(failed.Code, "57P") // shutting down, crashed, starting
 	}
 	if _, ok := errors.AsType[*pgconn.ConnectError](err); ok {
@@ -65,6 +67,9 @@ func OutOfReach(err error) bool {
 		errors.Is(err, context.DeadlineExceeded) || errors.Is(err, errNoConnection) || pgconn.Timeout(err) ||
 		strings.Contains(err.Error(), "unexpected EOF") || strings.Contains(err.Error(), "conn closed")
 }
+
+// IsLocked reports whether err means that another transaction held a lock for longer than the limit of the [Pool].
+func IsLocked(err error) bool { return hasState(err, stateLockNotAvailable) }
 
 // isRetryable reports whether a transaction that failed with err can succeed if it is repeated: after
 // a serialization failure, after a deadlock, after a concurrent transaction has deleted a row to which

@@ -23,7 +23,7 @@ type Pool struct {
 	Conns   int
 
 	// Limits that protect other callers; 0 = unlimited.
-	Statement time.Duration // for a statement
+	Statement time.Duration // for a statement, and for a pause between two statements of a transaction
 	Lock      time.Duration // for a wait for a lock
 	Account   time.Duration // for a wait for a lock in a transaction that calls [DB.LimitAccountLocks]
 	Wait      time.Duration // for a wait for a connection
@@ -46,7 +46,8 @@ const (
 	accountLock       = 250 * time.Millisecond // requests for one slow account must not occupy the connections of all
 	relayStatement    = 5 * time.Second        // half of a lease
 	attemptsStatement = 10 * time.Second
-	jobsStatement     = time.Minute // for steps of retention, bulk replays and erasure
+	attemptsLock      = 250 * time.Millisecond // attempts of many tenants share a statement, and have 3 s to be recorded
+	jobsStatement     = time.Minute            // for steps of retention, bulk replays and erasure
 	deadlineStatement = 5 * time.Second
 	deadlineLock      = time.Second // a store whose rows are locked must not occupy the connections
 
@@ -81,6 +82,6 @@ func WorkerPools(conns int) []Pool {
 		{RoleSystem, Deadlines, jobs - long - (jobs-long)/2, deadlineStatement, deadlineLock, 0, workerWait},
 		{RoleSystem, Relay, small, relayStatement, 0, 0, workerWait},
 		{RoleSystem, Dispatch, small, relayStatement, 0, 0, workerWait},
-		{RoleSystem, Attempts, conns - 2*small - jobs, attemptsStatement, 0, 0, workerWait},
+		{RoleSystem, Attempts, conns - 2*small - jobs, attemptsStatement, attemptsLock, 0, workerWait},
 	}
 }

@@ -55,7 +55,7 @@ func TestLimitsOfPools(t *testing.T) {
 		"operations of all stores":  {serve.System(), "comanda_system 10s 2s"},
 		"relay":                     {worker.For(pg.Relay).System(), "comanda_system 5s 0"},
 		"dispatch":                  {worker.For(pg.Dispatch).System(), "comanda_system 5s 0"},
-		"attempts":                  {worker.For(pg.Attempts).System(), "comanda_system 10s 0"},
+		"attempts":                  {worker.For(pg.Attempts).System(), "comanda_system 10s 250ms"},
 		"jobs of a store":           {worker.App(), "comanda_app 1min 0"},
 		"jobs":                      {worker.System(), "comanda_system 1min 0"},
 		"deadlines of a store":      {worker.For(pg.Deadlines).App(), "comanda_app 5s 1s"},
@@ -91,8 +91,8 @@ func TestLimitsOfPools(t *testing.T) {
 	}
 }
 
-// A statement beyond its limit, a wait for a lock and a wait for a connection end with UNAVAILABLE. The connection can
-// then be used again.
+// A statement beyond its limit, a pause in a transaction, a wait for a lock and a wait for a connection end with
+// UNAVAILABLE. The pool can then be used again.
 func TestLimitsEndStatements(t *testing.T) {
 	t.Parallel()
 	database := persistencetest.New(t)
@@ -132,6 +132,22 @@ func TestLimitsEndStatements(t *testing.T) {
 		}
 		must(t, run(c.db, "SELECT"))
 	}
+
+	idle := open(pg.Pool{Statement: time.Second})
+	err = idle.InSystem(t.Context(), func(ctx context.Context, tx bun.Tx) error {
+		var session, open int
+		must(t, tx.QueryRowContext(ctx, "SELECT pg_backend_pid()").Scan(&session))
+		for open = 1; open > 0; {
+			must(t, database.System().QueryRowContext(ctx, "SELECT count(*) FROM pg_stat_activity WHERE pid = ?", session).
+				Scan(&open))
+		}
+		_, err := tx.ExecContext(ctx, "SELECT")
+		return err
+	})
+	if app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("transaction that was idle for longer than a statement may take: got error %v, want UNAVAILABLE", err)
+	}
+	must(t, run(idle, "SELECT"))
 
 	const wait = 500 * time.Millisecond
 	db := open(pg.Pool{Wait: wait})

@@ -56,8 +56,9 @@ func openPool(url string, limits Pool) (*pool, error) {
 	if conn.ConnectTimeout <= 0 {
 		conn.ConnectTimeout = connectTimeout
 	}
-	as(limits.Role, conn, fmt.Sprintf("%s; SET statement_timeout = %d; SET lock_timeout = %d", planning,
-		limits.Statement.Milliseconds(), limits.Lock.Milliseconds()))
+	as(limits.Role, conn, fmt.Sprintf(
+		"%s; SET statement_timeout = %[2]d; SET idle_in_transaction_session_timeout = %[2]d; SET lock_timeout = %[3]d",
+		planning, limits.Statement.Milliseconds(), limits.Lock.Milliseconds()))
 	c.MaxConns = int32(limits.Conns) //nolint:gosec // at most maxDatabaseConnections of package boot
 	c.MaxConnIdleTime = maxIdle
 	c.PingTimeout = pingTimeout
