@@ -312,8 +312,8 @@ func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempte
 }
 
 // recorded returns the stored result of an attempt that was already recorded, usually by another worker. The workflow
-// must follow that record, as the delivery's row does. Without a record, a replay of the delivery is in progress, and the
-// error repeats the activity.
+// must follow that record, as the delivery's row does. Without a record, a replay of the delivery is in progress, and
+// the error repeats the activity.
 func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
 	switch {

@@ -152,44 +152,54 @@ func TestPlanAfterTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// A relay skips a locked queue and claims from the others without waiting.
+// A relay skips a queue that another one is claiming from, or whose window is locked, and claims from the others without
+// waiting.
 func TestClaimSkipsLockedQueues(t *testing.T) {
 	t.Parallel()
-	db := persistencetest.New(t)
-	locked, other, unlimited := open(t, db, "one.example"), open(t, db, "two.example"), open(t, db, "three.example")
-	for _, r := range []restaurant{locked, other, unlimited} {
-		r.Subscribe(t, db, 0, app.EventOrderCreated)
-		enqueue(t, db, app.EventOrderCreated, 10, r.Stores[0])
-	}
-	setPlan(t, db, noon, locked.Website, app.PlanStarter)
-	setPlan(t, db, noon, other.Website, app.PlanStarter)
-	tx, err := db.System().BeginTx(t.Context(), nil)
-	must(t, err)
-	defer func() { _ = tx.Rollback() }()
-	_, err = tx.ExecContext(t.Context(), "SELECT pg_advisory_xact_lock(plan_lock(?))", locked.Website)
-	must(t, err)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
-	defer cancel()
-	perQueue := func() map[string]int {
-		t.Helper()
-		found, err := db.Claim(ctx, noon, all)
-		must(t, err)
-		counts := map[string]int{}
-		for _, c := range found.Claims {
-			counts[c.Queue]++
-		}
-		return counts
-	}
-	if diff := cmp.Diff(map[string]int{string(other.Website): 10, string(unlimited.Website): 10},
-		perQueue()); diff != "" {
-		t.Error("claims by queue while one is locked (-want +got):", diff)
-	}
-	must(t, tx.Commit())
-	if diff := cmp.Diff(map[string]int{string(locked.Website): 10}, perQueue()); diff != "" {
-		t.Error("claims by queue after the lock (-want +got):", diff)
-	}
-	if n := startedIn(t, db, string(unlimited.Website), noon); n != 0 {
-		t.Errorf("counted starts of an unlimited queue: got %d, want 0", n)
+	for name, lock := range map[string]string{
+		"queue":  "SELECT pg_advisory_xact_lock(plan_lock($1)), $2::timestamptz",
+		"window": "SELECT FROM plan_windows WHERE queue = $1 AND starts_at = $2 FOR UPDATE",
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			db := persistencetest.New(t)
+			locked, other, unlimited := open(t, db, "one.example"), open(t, db, "two.example"), open(t, db, "three.example")
+			for _, r := range []restaurant{locked, other, unlimited} {
+				r.Subscribe(t, db, 0, app.EventOrderCreated)
+				enqueue(t, db, app.EventOrderCreated, 10, r.Stores[0])
+			}
+			setPlan(t, db, noon, locked.Website, app.PlanStarter)
+			setPlan(t, db, noon, other.Website, app.PlanStarter)
+			seed(t, db, "INSERT INTO plan_windows (queue, starts_at, started) VALUES ($1, $2, 2)", locked.Website, noon)
+			tx, err := db.System().DB.BeginTx(t.Context(), nil)
+			must(t, err)
+			defer func() { _ = tx.Rollback() }()
+			_, err = tx.ExecContext(t.Context(), lock, locked.Website, noon)
+			must(t, err)
+			ctx, cancel := context.WithTimeout(t.Context(), 2*time.Minute)
+			defer cancel()
+			perQueue := func() map[string]int {
+				t.Helper()
+				found, err := db.Claim(ctx, noon, all)
+				must(t, err)
+				counts := map[string]int{}
+				for _, c := range found.Claims {
+					counts[c.Queue]++
+				}
+				return counts
+			}
+			if diff := cmp.Diff(map[string]int{string(other.Website): 10, string(unlimited.Website): 10},
+				perQueue()); diff != "" {
+				t.Error("claims by queue during the lock (-want +got):", diff)
+			}
+			must(t, tx.Commit())
+			if diff := cmp.Diff(map[string]int{string(locked.Website): 10}, perQueue()); diff != "" {
+				t.Error("claims by queue after the lock (-want +got):", diff)
+			}
+			if n := startedIn(t, db, string(unlimited.Website), noon); n != 0 {
+				t.Errorf("counted starts of an unlimited queue: got %d, want 0", n)
+			}
+		})
 	}
 }
 

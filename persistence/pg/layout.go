@@ -45,6 +45,7 @@ const (
 	requestLock       = 2 * time.Second
 	accountLock       = 250 * time.Millisecond // requests for one slow account must not occupy the connections of all
 	relayStatement    = 5 * time.Second        // half of a lease
+	relayLock         = 500 * time.Millisecond // claims of many tenants share a statement
 	attemptsStatement = 10 * time.Second
 	attemptsLock      = 250 * time.Millisecond // attempts of many tenants share a statement, and have 3 s to be recorded
 	jobsStatement     = time.Minute            // for steps of retention, bulk replays and erasure
@@ -80,7 +81,7 @@ func WorkerPools(conns int) []Pool {
 		{RoleSystem, Jobs, long - long/2, jobsStatement, 0, 0, workerWait},
 		{RoleApp, Deadlines, (jobs - long) / 2, deadlineStatement, deadlineLock, 0, workerWait},
 		{RoleSystem, Deadlines, jobs - long - (jobs-long)/2, deadlineStatement, deadlineLock, 0, workerWait},
-		{RoleSystem, Relay, small, relayStatement, 0, 0, workerWait},
+		{RoleSystem, Relay, small, relayStatement, relayLock, 0, workerWait},
 		{RoleSystem, Dispatch, small, relayStatement, 0, 0, workerWait},
 		{RoleSystem, Attempts, conns - 2*small - jobs, attemptsStatement, attemptsLock, 0, workerWait},
 	}

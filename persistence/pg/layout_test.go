@@ -53,7 +53,7 @@ func TestLimitsOfPools(t *testing.T) {
 		"operations of a store":     {serve.App(), "comanda_app 10s 2s"},
 		"lookups":                   {serve.For(pg.Lookups).System(), "comanda_system 10s 2s"},
 		"operations of all stores":  {serve.System(), "comanda_system 10s 2s"},
-		"relay":                     {worker.For(pg.Relay).System(), "comanda_system 5s 0"},
+		"relay":                     {worker.For(pg.Relay).System(), "comanda_system 5s 500ms"},
 		"dispatch":                  {worker.For(pg.Dispatch).System(), "comanda_system 5s 0"},
 		"attempts":                  {worker.For(pg.Attempts).System(), "comanda_system 10s 250ms"},
 		"jobs of a store":           {worker.App(), "comanda_app 1min 0"},

@@ -243,8 +243,8 @@ func TestInterruptedAttempt(t *testing.T) {
 	}
 }
 
-// TestCountStarts checks that a burst that a relay takes over in a later window is one start of that window, and none if
-// it ends without an attempt.
+// TestCountStarts checks that a burst that a relay takes over in a later window is one start of that window, and none
+// if it ends without an attempt.
 func TestCountStarts(t *testing.T) {
 	t.Parallel()
 	later := noon.Add(time.Minute)

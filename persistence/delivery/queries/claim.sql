@@ -3,15 +3,17 @@
 -- keeps the planner from indexes of queued deliveries: it would read all of them for each claim.
 --
 -- Starts of a limited queue are counted in its window. Its deliveries stay queued if another relay is claiming from the
--- queue, or if the window has changed since it was read.
+-- queue, if the window is locked, or if it has changed since it was read. A wait would delay other websites.
 --   $1 start of the plan's window        $2 end of the lease
 --   $3, $4 deliveries and their classes  $5 their queues, if these are limited; else null
 --   $6 their bursts, or null; a burst of one delivery is none
 --   $7, $8, $9 limited queues, and their starts and starts of replays as read
 --   $10 time before which windows are deleted   $11 relay that claims, or null
 WITH locked AS MATERIALIZED (
-    SELECT * FROM unnest($7::text[], $8::bigint[], $9::bigint[]) AS q (queue, started, replays_started)
-    WHERE pg_try_advisory_xact_lock(plan_lock(queue))
+    SELECT q.* FROM unnest($7::text[], $8::bigint[], $9::bigint[]) AS q (queue, started, replays_started)
+        CROSS JOIN LATERAL (SELECT count(*) AS n FROM plan_windows WHERE queue = q.queue AND starts_at = $1) found
+    WHERE pg_try_advisory_xact_lock(plan_lock(queue)) AND n = (SELECT count(*) FROM (
+        SELECT FROM plan_windows WHERE queue = q.queue AND starts_at = $1 FOR UPDATE SKIP LOCKED) w)
 ), taken AS MATERIALIZED (
     SELECT p.* FROM unnest($3::text[], $4::smallint[], $5::text[], $6::text[])
         WITH ORDINALITY AS p (id, class, limited, burst, position)

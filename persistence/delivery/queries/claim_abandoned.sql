@@ -2,10 +2,10 @@
 --
 -- A claim of a limited queue is counted in the window of the claim. If that window has passed, it counts the claim no
 -- longer, since the first attempt will be made later: the delivery is queued again and will be counted in the window of
--- its next claim; if it is ordered, the trigger of the table decides whether it is held back. A burst is always claimed
--- as a whole and keeps its id, so that only its running attempts are repeated. It starts at once, because it may contain
--- deliveries of many websites, and is counted in the window of $4. What a queue has no room for there, or another relay
--- is claiming from, is counted in the next window.
+-- its next claim; if it is ordered, the trigger of the table decides whether it is held back. A burst is always
+-- claimed as a whole and keeps its id, so that only its running attempts are repeated. It starts at once, because it
+-- may contain deliveries of many websites, and is counted in the window of $4. What a queue has no room for there, or
+-- another relay is claiming from, is counted in the next window.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
 --   $4 start of the plan's window   $5 relay that claims   $6 maximum number of deliveries that are read
 --   $7 limits of the plans by name; other plans are unlimited   $8 start of the next window
