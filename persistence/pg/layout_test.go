@@ -148,6 +148,11 @@ func TestLimitsEndStatements(t *testing.T) {
 		t.Errorf("transaction that was idle for longer than a statement may take: got error %v, want UNAVAILABLE", err)
 	}
 	must(t, run(idle, "SELECT"))
+	must(t, idle.SnapshotOf(t.Context(), "", func(ctx context.Context, tx bun.Tx) error {
+		time.Sleep(2 * time.Second) // a client reads its export
+		_, err := tx.ExecContext(ctx, "SELECT")
+		return err
+	}))
 
 	const wait = 500 * time.Millisecond
 	db := open(pg.Pool{Wait: wait})

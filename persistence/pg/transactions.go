@@ -24,10 +24,14 @@ func (db *DB) InStore(ctx context.Context, store app.StoreID, f func(ctx context
 }
 
 // SnapshotOf runs f once, in a read-only transaction of one store whose statements see the same state of the database.
-// f may have an effect outside of the database. Errors are classified, see [Classify].
+// f may have an effect outside of the database, which may take long, since the transaction locks no rows. Errors are
+// classified, see [Classify].
 func (db *DB) SnapshotOf(ctx context.Context, store app.StoreID, f func(ctx context.Context, tx bun.Tx) error) error {
 	options := &sql.TxOptions{Isolation: sql.LevelRepeatableRead, ReadOnly: true}
 	return Classify(db.app.RunInTx(ctx, options, func(ctx context.Context, tx bun.Tx) error {
+		if _, err := tx.Tx.ExecContext(ctx, "SET LOCAL idle_in_transaction_session_timeout = 0"); err != nil {
+			return err
+		}
 		if err := enterStore(ctx, tx, store); err != nil {
 			return err
 		}
