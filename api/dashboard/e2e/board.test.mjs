@@ -1,25 +1,14 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { accessible, as, client, heading, home, launch, menu, until, userOf, visit, world } from "./world.mjs";
+import { accessible, as, client, heading, home, launch, menu, till, until, userOf, visit, world } from "./world.mjs";
 
-let browser, api, product;
+let browser, api, place, complete;
 before(async () => {
   browser = await launch();
-  api = await client(userOf("MANAGER"));
-  [product] = (await api("GET", "/products?limit=100")).filter(({ stockQuantity }) => stockQuantity === undefined);
+  ({ api, place, complete } = await till());
 });
 after(() => browser.close());
-
-const place = (name, more = {}) =>
-  api("POST", "/orders", {
-    items: [{ productId: product.id, quantity: 1 }],
-    fulfillmentType: "PICKUP",
-    customer: { name },
-    ...more,
-  });
-
-const complete = (order) => api("PATCH", `/orders/${order.id}/status`, { status: "COMPLETED" });
 
 /** Does work for all entries, ten at a time, and returns the results. */
 async function inBatches(entries, work) {
@@ -65,7 +54,7 @@ describe("the board", () => {
 
   it("ticks the lines of an order on every screen, until there is more to prepare", async () => {
     const order = await place("Ada");
-    const line = (page) => card(page, order).getByRole("button", { name: /^1×/ });
+    const line = (page) => card(page, order).getByRole("button", { name: /^2×/ });
     const isTicked = (page, wanted) =>
       until(`the line is ticked: ${wanted}`, async () => (await line(page).getAttribute("aria-pressed")) === wanted);
     await as(browser, userOf("STAFF"), (page) =>
@@ -340,23 +329,6 @@ describe("an order number", () => {
   });
 });
 
-describe("the store menu", () => {
-  it("does nothing when an arrow key moves in it", async () => {
-    const [berlin] = world.stores;
-    await as(browser, userOf("OWNER"), async (page) => {
-      await home(page);
-      await page.getByRole("button", { name: `Store: ${berlin.storeName}` }).focus();
-      await page.keyboard.press("Enter");
-      await page.getByRole("menuitem").first().waitFor();
-      await page.keyboard.press("ArrowDown");
-      await page.keyboard.press("ArrowDown");
-      await page.keyboard.press("Escape");
-      await page.getByRole("menuitem").first().waitFor({ state: "detached" });
-      await page.getByRole("button", { name: `Store: ${berlin.storeName}` }).waitFor();
-    });
-  });
-});
-
 describe("a refusal of the API", () => {
   it("names times in the time zone of the store, and no members", async () => {
     await as(browser, userOf("STAFF"), async (page) => {
@@ -524,25 +496,5 @@ describe("the form for a new order", () => {
       await page.getByLabel("Quantity of Penne Arrabbiata").waitFor();
       assert.ok(page.url().endsWith("/orders/new"), page.url());
     });
-  });
-});
-
-describe("a menu of actions", () => {
-  it("does nothing when an arrow key moves in it", async () => {
-    const order = await place("Ada");
-    await as(browser, userOf("STAFF"), async (page) => {
-      await page.goto(`/dashboard/orders/${order.id}`);
-      await page.getByRole("button", { name: "Skip to…" }).focus();
-      await page.keyboard.press("Enter");
-      await page.getByRole("menuitem", { name: "Start preparing" }).waitFor();
-      await page.keyboard.press("ArrowDown");
-      await page.keyboard.press("Escape");
-      await page.getByRole("menuitem").first().waitFor({ state: "detached" });
-      assert.equal((await api("GET", `/orders/${order.id}`)).status, "RECEIVED");
-      await page.getByRole("button", { name: "Skip to…" }).click();
-      await page.getByRole("menuitem", { name: "Mark ready" }).click();
-      await page.getByRole("heading", { level: 1, name: `Order ${order.orderId} Ready` }).waitFor();
-    });
-    await complete(order);
   });
 });

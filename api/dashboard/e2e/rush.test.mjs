@@ -4,34 +4,23 @@ import { after, before, describe, it } from "node:test";
 import {
   accessibleInThemes,
   as,
-  client,
   home,
   launch,
   narrow,
   pressUntil,
   shoot,
+  till,
   until,
   userOf,
   visit,
 } from "./world.mjs";
 
-let browser, api, product;
+let browser, api, place, complete;
 before(async () => {
   browser = await launch();
-  api = await client(userOf("MANAGER"));
-  [product] = (await api("GET", "/products?limit=100")).filter(({ stockQuantity }) => stockQuantity === undefined);
+  ({ api, place, complete } = await till());
 });
 after(() => browser.close());
-
-const place = (name, more = {}) =>
-  api("POST", "/orders", {
-    items: [{ productId: product.id, quantity: 2 }],
-    fulfillmentType: "PICKUP",
-    customer: { name },
-    ...more,
-  });
-
-const complete = (order) => api("PATCH", `/orders/${order.id}/status`, { status: "COMPLETED" });
 
 const open = ["RECEIVED", "CONFIRMED", "PREPARING", "READY", "OUT_FOR_DELIVERY"]
   .map((one) => `status=${one}`)

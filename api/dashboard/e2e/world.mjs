@@ -260,6 +260,23 @@ async function connect(user, storeId) {
 
 let created = 0;
 
+/** Returns functions that place orders of two units of a product and complete them, as a manager. */
+export async function till() {
+  const api = await client(userOf("MANAGER"));
+  const [product] = (await api("GET", "/products?limit=100")).filter(
+    ({ stockQuantity }) => stockQuantity === undefined,
+  );
+  const place = (name, more = {}) =>
+    api("POST", "/orders", {
+      items: [{ productId: product.id, quantity: 2 }],
+      fulfillmentType: "PICKUP",
+      customer: { name },
+      ...more,
+    });
+  const complete = (order) => api("PATCH", `/orders/${order.id}/status`, { status: "COMPLETED" });
+  return { api, product, place, complete };
+}
+
 /** Creates a user with a role in the first store, whose password and sessions a test can change. */
 export async function newUser(role) {
   const owner = await client(userOf("OWNER"));
