@@ -63,6 +63,7 @@ func checkFastLane(t *testing.T, d comanda.Delivery) {
 			t.Errorf("the history contains %q", private)
 		}
 	}
+	replay(t, "delivery_delivered", events)
 }
 
 // checkFastCourse checks that a history of first attempts has six events and no round trip through a task queue,
@@ -177,6 +178,8 @@ func TestSixAttemptsDeadLetterReplay(t *testing.T) {
 	if diff := cmp.Diff(append(want, "delivered"), statuses(r.attempts(s.ID))); diff != "" {
 		t.Errorf("statuses of the attempts after the replay (-want +got):\n%s", diff)
 	}
+
+	replay(t, "delivery_replayed", completed(t, workflowOf(dead)))
 
 	// A delivered delivery is replayed as a new run of its workflow.
 	r.replayDelivery(dead)

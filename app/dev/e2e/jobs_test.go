@@ -17,7 +17,7 @@ import (
 	"github.com/comanda-dev/comanda/workflows"
 )
 
-// TestRetention lets the retention erase the body of an event, and replays its history, see TestHistories.
+// TestRetention lets the retention erase the body of an event, and replays its history, see replay.
 func TestRetention(t *testing.T) {
 	t.Parallel()
 	// End the workflow that workers of earlier tests started: its next run is an hour away.
@@ -46,7 +46,7 @@ func TestRetention(t *testing.T) {
 	replay(t, "retention_running", events)
 }
 
-// TestJobs runs watchdogs and a change of ordering, and replays their histories, see TestHistories.
+// TestJobs runs watchdogs and a change of ordering, and replays their histories, see replay.
 func TestJobs(t *testing.T) {
 	t.Parallel()
 	worker(t, map[string]string{
@@ -96,7 +96,7 @@ func TestJobs(t *testing.T) {
 	})
 }
 
-// TestReplayJob runs a bulk replay, and replays its history, see TestHistories. On a slow machine, its webhook fails
+// TestReplayJob runs a bulk replay, and replays its history, see replay. On a slow machine, its webhook fails
 // for longer than the short days of TestJobs.
 func TestReplayJob(t *testing.T) {
 	t.Parallel()
