@@ -1,9 +1,7 @@
 package e2e
 
 import (
-	"errors"
 	"testing"
-	"time"
 
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -41,7 +39,7 @@ func awaitAcceptance(t *testing.T, order string, want app.AcceptanceState) {
 	})
 }
 
-// TestAcceptance lets orders of an API key wait for acceptance, and replays the histories, see TestHistories.
+// TestAcceptance lets orders of an API key wait for acceptance, and replays the histories, see replay.
 func TestAcceptance(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{"COMANDA_RECONCILE_AFTER": "1s"}
@@ -89,24 +87,4 @@ func TestAcceptance(t *testing.T) {
 		Status: comanda.OrderStatusConfirmed,
 	})
 	wantCode(t, "change of a cancelled order", err, comanda.ErrorCodeInvalidTransition)
-}
-
-// TestClosedStore refuses orders of an API key while ordering is paused.
-func TestClosedStore(t *testing.T) {
-	t.Parallel()
-	r := newRestaurant(t)
-	shop := r.byKey()
-	until := app.At(time.Now().Add(time.Hour))
-	_, err := r.PauseOrdering(t.Context(), comanda.PauseOrderingRequest{Until: until.Time})
-	must(t, err)
-	_, err = shop.PlaceOrder(t.Context(), shop.newOrder())
-	refused, ok := errors.AsType[*comanda.Error](err)
-	if !ok || refused.StatusCode != 422 || refused.Code != comanda.ErrorCodeStoreClosed || len(refused.Details) != 1 ||
-		refused.Details[0] != (comanda.Detail{Path: "nextOpenAt", Message: until.String()}) {
-		t.Errorf("order during a pause: got %v, want 422 STORE_CLOSED with nextOpenAt %s", err, until)
-	}
-	r.order()
-	_, err = r.ResumeOrdering(t.Context())
-	must(t, err)
-	shop.order()
 }

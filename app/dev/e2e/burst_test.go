@@ -180,25 +180,6 @@ func TestStopWaitsForAttemptsThatLeftTheirBurst(t *testing.T) {
 	}
 }
 
-// TestKillDuringABurst checks that a kill of the worker during a burst repeats only the attempts in flight.
-func TestKillDuringABurst(t *testing.T) {
-	t.Parallel()
-	release := make(chan struct{})
-	restaurants, hooks, process := burst(t, nil, nil, func(n int, _ http.ResponseWriter, _ *http.Request) {
-		if n == 1 {
-			<-release
-		}
-	})
-	restaurants[0].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-	process.Kill()
-	close(release)
-	worker(t, map[string]string{"COMANDA_BURST": "always"})
-	d := restaurants[1].delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-	if posts := [2]int{len(hooks[0].all(t)), len(hooks[1].all(t))}; posts != [2]int{1, 2} || d.Attempts != 1 {
-		t.Errorf("got %v POSTs and %+v, want 1 and 2 POSTs and one attempt", posts, d)
-	}
-}
-
 // firstTimer returns the event that starts the first timer of a history and the beginning of its workflow task. Other
 // attempts of that task can have timed out before.
 func firstTimer(t *testing.T, events []*history.HistoryEvent) (task, timer *history.HistoryEvent) {

@@ -10,7 +10,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -58,38 +57,6 @@ func TestGoClient(t *testing.T) {
 	}
 	_, err = client.UpdateOrderStatus(t.Context(), order.ID, change, comanda.IfMatch(order.Version))
 	must(t, err)
-}
-
-// TestGoClientRepeatsWithOneKey sends one call twice with a key: the second has no further effect. It also iterates
-// over several pages.
-func TestGoClientRepeatsWithOneKey(t *testing.T) {
-	t.Parallel()
-	r := newRestaurant(t)
-	client, err := comanda.New(worldOf(t).api, comanda.Config{HTTP: worldOf(t).client})
-	must(t, err)
-	_, err = client.Login(t.Context(), comanda.LoginRequest{Email: r.email, Password: ownerPassword})
-	must(t, err)
-	var want []string
-	for _, key := range []string{"a", "b", "c", "a"} {
-		order, err := client.PlaceOrder(t.Context(), comanda.PlaceOrderRequest{
-			FulfillmentType: comanda.FulfillmentTypePickup,
-			Customer:        comanda.Set(comanda.GuestRequest{Name: "Ada Lovelace"}),
-			Items:           []comanda.OrderItemRequest{{ProductID: new(string(r.product)), Quantity: 1}},
-		}, comanda.IdempotencyKey(key))
-		must(t, err)
-		if !slices.Contains(want, order.ID) {
-			want = append(want, order.ID)
-		}
-	}
-	slices.Reverse(want) // the list begins with the newest
-	var got []string
-	for order, err := range client.AllOrders(t.Context(), comanda.ListOrdersParams{Limit: 2}) {
-		must(t, err)
-		got = append(got, order.ID)
-	}
-	if len(want) != 3 || !slices.Equal(got, want) {
-		t.Errorf("got orders %q, want the three placed ones %q", got, want)
-	}
 }
 
 // runDocumented runs the Go program of docs/integrate.md#use-the-api behind a proxy that terminates TLS. It returns the

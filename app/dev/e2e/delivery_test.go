@@ -268,46 +268,29 @@ func TestWorkerKilledBetweenAttempts(t *testing.T) {
 	}
 }
 
-// TestWorkerKilledDuringAttempt kills a worker during an attempt in each lane: a first attempt, and a retry. Another
-// worker repeats both.
-func TestWorkerKilledDuringAttempt(t *testing.T) {
+// TestWorkerKilledDuringARetry kills a worker during the second attempt of a delivery. Another worker repeats it.
+// TestChangesBeforeAnAttempt does that with first attempts.
+func TestWorkerKilledDuringARetry(t *testing.T) {
 	t.Parallel()
 	settings := map[string]string{"COMANDA_RETRY_SCHEDULE": "1s"}
 	first := worker(t, settings)
-	type killed struct {
-		*restaurant
-		*hook
-		hanging int // number of the request that hangs
-		webhook *comanda.Webhook
-	}
-	lanes := map[string]*killed{"fast": {hanging: 1}, "slow": {hanging: 2}}
-	for _, k := range lanes {
-		k.restaurant = newRestaurant(t)
-		k.hook = newHook(t, func(n int, w http.ResponseWriter, r *http.Request) {
-			switch {
-			case n < k.hanging:
-				w.WriteHeader(http.StatusInternalServerError)
-			case n == k.hanging:
-				hang(r) // until the worker is killed
-			}
-		})
-		k.webhook = k.subscribe(k.hook)
-	}
-	for _, lane := range []string{"slow", "fast"} {
-		k := lanes[lane]
-		k.order()
-		for k.await(t) < k.hanging {
+	r, h := newRestaurant(t), newHook(t, func(n int, w http.ResponseWriter, r *http.Request) {
+		switch n {
+		case 1:
+			w.WriteHeader(http.StatusInternalServerError)
+		case 2:
+			hang(r) // until the worker is killed
 		}
+	})
+	s := r.subscribe(h)
+	r.order()
+	for h.await(t) < 2 {
 	}
 	first.Kill()
 	worker(t, settings)
-	for lane, k := range lanes {
-		k.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-		requests, attempts := len(k.all(t)), len(k.attempts(k.webhook.ID))
-		if requests != k.hanging+1 || attempts != k.hanging {
-			t.Errorf("%s lane: got %d requests and %d attempts, want %d and %d", lane, requests, attempts, k.hanging+1,
-				k.hanging)
-		}
+	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	if requests, attempts := len(h.all(t)), len(r.attempts(s.ID)); requests != 3 || attempts != 2 {
+		t.Errorf("got %d requests and %d attempts, want 3 and 2", requests, attempts)
 	}
 }
 

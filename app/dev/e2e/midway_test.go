@@ -1,88 +1,14 @@
 package e2e
 
 import (
-	"fmt"
-	"math"
 	"net/http"
-	"strconv"
-	"sync/atomic"
 	"testing"
 	"time"
-
-	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence"
 )
-
-// farFrom reports whether the timestamp of a request differs from a clock by more than the tolerance of receivers.
-func farFrom(clock time.Time, r *http.Request) bool {
-	timestamp, err := strconv.ParseInt(r.Header.Get("X-Webhook-Timestamp"), 10, 64)
-	return err != nil || math.Abs(float64(clock.Unix()-timestamp)) > 300
-}
-
-// TestReceiverWithWrongClock checks that a receiver whose clock is wrong rejects attempts, and accepts a retry after
-// its clock is corrected.
-func TestReceiverWithWrongClock(t *testing.T) {
-	t.Parallel()
-	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1s,1s"})
-	for name, wrong := range map[string]time.Duration{"fast": 6 * time.Minute, "slow": -6 * time.Minute} {
-		t.Run(name, func(t *testing.T) {
-			var offset atomic.Int64
-			offset.Store(int64(wrong))
-			r := newRestaurant(t)
-			h := newHook(t, func(n int, w http.ResponseWriter, r *http.Request) {
-				if farFrom(time.Now().Add(time.Duration(offset.Load())), r) {
-					w.WriteHeader(http.StatusUnauthorized)
-				}
-				if n == 2 {
-					offset.Store(0)
-				}
-			})
-			s := r.subscribe(h)
-			r.order()
-			r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-			var codes []int
-			for _, a := range r.attempts(s.ID) {
-				codes = append(codes, a.StatusCode)
-			}
-			if diff := cmp.Diff([]int{401, 401, 200}, codes); diff != "" {
-				t.Errorf("status codes of the attempts (-want +got):\n%s", diff)
-			}
-		})
-	}
-}
-
-// TestLateRetryCarriesItsOwnTime checks that a retry that begins more than a minute after the event carries its own
-// time, so that a receiver with a tolerance of 300 s accepts it (docs/behaviour.md#timestamp-of-retries).
-func TestLateRetryCarriesItsOwnTime(t *testing.T) {
-	t.Parallel()
-	if !*long {
-		t.Skip("takes a minute: -long")
-	}
-	worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "61s"})
-	timestamps := make(chan string, 2)
-	r := newRestaurant(t)
-	h := newHook(t, func(n int, w http.ResponseWriter, r *http.Request) {
-		timestamps <- r.Header.Get("X-Webhook-Timestamp")
-		if n == 1 {
-			w.WriteHeader(http.StatusServiceUnavailable)
-		}
-	})
-	s := r.subscribe(h)
-	r.order()
-	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-	attempts := r.attempts(s.ID)
-	for i, attempt := range attempts {
-		if got, want := <-timestamps, fmt.Sprint(attempt.DeliveredAt.Unix()); i == 1 && got != want {
-			t.Errorf("attempt 2 carries the time %s, want %s", got, want)
-		}
-	}
-	if len(attempts) != 2 {
-		t.Errorf("attempts: got %+v, want 2", attempts)
-	}
-}
 
 // TestPlanChangesWithQueuedDeliveries upgrades and downgrades the plan of a website while deliveries are queued. Each
 // plan starts as many of them as it has starts left in the window, and each delivery starts once.

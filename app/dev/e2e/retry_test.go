@@ -1,7 +1,6 @@
 package e2e
 
 import (
-	"context"
 	"errors"
 	"net/http"
 	"sync"
@@ -9,8 +8,6 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
-	"github.com/comanda-dev/comanda/app"
-	"github.com/comanda-dev/comanda/workflows"
 )
 
 // TestRetryNow checks that a retry makes the next attempt of the schedule and responds with it, and that the delivery
@@ -53,42 +50,34 @@ func TestRetryNow(t *testing.T) {
 	replay(t, "delivery_retried_now", completed(t, d.WorkflowID))
 }
 
-// TestConcurrentRetries sends twenty concurrent retries, in bursts and without. They make one attempt.
+// TestConcurrentRetries sends twenty concurrent retries of a delivery that has left its burst. They make one attempt.
 func TestConcurrentRetries(t *testing.T) {
 	t.Parallel()
-	for mode, history := range map[string]string{"off": "", "always": "delivery_continued_retried_now"} {
-		t.Run("burst "+mode, func(t *testing.T) {
-			restaurants, hooks, _ := burst(t, map[string]string{
-				"COMANDA_BURST": mode, "COMANDA_RETRY_SCHEDULE": "1h,1h",
-			}, nil, failFirst)
-			r, h := restaurants[1], hooks[1]
-			d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
-			const requests = 20
-			refusals, made := make([]error, requests), make([]*comanda.Attempt, requests)
-			var all sync.WaitGroup
-			for i := range requests {
-				all.Go(func() { made[i], refusals[i] = r.RetryDelivery(t.Context(), d.ID) })
-			}
-			all.Wait()
-			shared := 0
-			for i, err := range refusals {
-				refused, _ := errors.AsType[*comanda.Error](err)
-				switch {
-				case err == nil && made[i].AttemptNumber == 2 && made[i].Status == comanda.AttemptStatusDelivered:
-					shared++
-				case refused == nil || refused.StatusCode != http.StatusConflict:
-					t.Errorf("retry: got %+v, %v, want the second attempt, or 409", made[i], err)
-				}
-			}
-			if got := h.requestsOf(d.EventID); shared == 0 || got != 2 {
-				t.Errorf("got %d requests and %d shared responses, want 2 and at least 1", got, shared)
-			}
-			d = r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
-			if history != "" {
-				replay(t, history, completed(t, d.WorkflowID))
-			}
-		})
+	restaurants, hooks, _ := burst(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h,1h"}, nil, failFirst)
+	r, h := restaurants[1], hooks[1]
+	d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
+	const requests = 20
+	refusals, made := make([]error, requests), make([]*comanda.Attempt, requests)
+	var all sync.WaitGroup
+	for i := range requests {
+		all.Go(func() { made[i], refusals[i] = r.RetryDelivery(t.Context(), d.ID) })
 	}
+	all.Wait()
+	shared := 0
+	for i, err := range refusals {
+		refused, _ := errors.AsType[*comanda.Error](err)
+		switch {
+		case err == nil && made[i].AttemptNumber == 2 && made[i].Status == comanda.AttemptStatusDelivered:
+			shared++
+		case refused == nil || refused.StatusCode != http.StatusConflict:
+			t.Errorf("retry: got %+v, %v, want the second attempt, or 409", made[i], err)
+		}
+	}
+	if got := h.requestsOf(d.EventID); shared == 0 || got != 2 {
+		t.Errorf("got %d requests and %d shared responses, want 2 and at least 1", got, shared)
+	}
+	d = r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
+	replay(t, "delivery_continued_retried_now", completed(t, d.WorkflowID))
 }
 
 // TestRetryWithoutAWorkflow checks that the reconciler starts a lost workflow again after a retry, long before the next
@@ -110,29 +99,5 @@ func TestRetryWithoutAWorkflow(t *testing.T) {
 	r.delivery("delivered", withStatus(comanda.DeliveryStatusDelivered))
 	if got := h.requestsOf(d.EventID); got != 2 {
 		t.Errorf("got %d requests, want 2", got)
-	}
-}
-
-// TestRetryWithoutAWorker checks that a retry without a result ends with UNAVAILABLE.
-func TestRetryWithoutAWorker(t *testing.T) {
-	t.Parallel()
-	process := worker(t, map[string]string{"COMANDA_RETRY_SCHEDULE": "1h"})
-	r, h := newRestaurant(t), newHook(t, failFirst)
-	r.subscribe(h)
-	r.order()
-	d := r.delivery("retrying", withStatus(comanda.DeliveryStatusRetrying))
-	process.Kill()
-	// An API waits for 15 s.
-	waiting, end := context.WithTimeout(t.Context(), time.Second)
-	defer end()
-	client := workflows.NewClient(worldOf(t).temporal, workflows.Policy{}, workflows.JobPolicy{})
-	_, err := client.RetryDelivery(waiting, app.DeliveryRetry{
-		EventID: app.EventID(d.EventID), SubscriptionID: app.SubscriptionID(d.WebhookID), Number: 2,
-	})
-	if app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("retry without a worker: got %v, want %s", err, app.CodeUnavailable)
-	}
-	if n := h.requestsOf(d.EventID); n != 1 {
-		t.Errorf("requests without a worker: got %d, want 1", n)
 	}
 }
