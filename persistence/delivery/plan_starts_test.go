@@ -264,11 +264,11 @@ func TestPastWindowsAreDeleted(t *testing.T) {
 	r := open(t, db, "one.example")
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
 	setPlan(t, db, noon, r.Website, app.PlanStarter)
-	for hour := range 4 {
+	for hour := range 30 {
 		enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
 		claimOnce(t, db.Queue, noon.Add(time.Duration(hour)*time.Hour), all)
 	}
-	if n := count(t, db, "SELECT count(*) FROM plan_windows"); n != 2 {
-		t.Errorf("windows: got %d, want 2", n)
+	if n := count(t, db, "SELECT count(*) FROM plan_windows"); n != 25 { // the present one and 24 before it
+		t.Errorf("windows: got %d, want 25", n)
 	}
 }
