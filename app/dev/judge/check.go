@@ -29,6 +29,7 @@ var checkers = []checker{
 	{"turns", "deliveries of a resource to an ordered webhook take turns by position", checkTurns},
 	{"arrivals", "an ordered webhook receives the events of a resource by position", checkArrivals},
 	{"positions", "positions ascend, one for each event, by version within a resource", checkPositions},
+	{"lost positions", "events after a loss have higher positions than the lost ones", checkLostPositions},
 	{"no skip", "a list or stream of events skips no event that is committed late", checkSkips},
 	{"readers", "a reader of the events reads each one once, by position, also after breaks", checkReaders},
 	{"watchers", "an open stream of orders shows each order that changes, in ascending versions", checkWatchers},

@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -12,6 +13,8 @@ type mailRow struct {
 	Subject string `json:"subject"`
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
+
+	CreatedAt time.Time `json:"created_at"`
 }
 
 // checkMails checks docs/behaviour.md#mails: the mail of a confirmed invitation exists and ends, one that is recorded
@@ -34,6 +37,7 @@ func checkMails(h *history, s *state) (found []violation) {
 	for _, m := range s.Mails {
 		to, all := counted[of(m)], counted[box{website: of(m).website}]
 		switch {
+		case m.Status == string(app.MailQueued) && s.lostWorkflow(m.CreatedAt): // it starts again after two hours
 		case m.Status == string(app.MailQueued) || m.Status == string(app.MailFailed):
 			add("mail %s is %s: %s", m.ID, m.Status, m.Reason)
 		case m.Reason == app.ReasonMailBudget && to < app.MailsPerAddress && all < app.MailsPerWebsite:

@@ -149,6 +149,9 @@ var deliveryMutants = []mutant{
 	{"positions", "versions against positions", func(b *book) {
 		b.s.Events["e-o1"].Body = new(`{"storeId":"st_a","data":{"version":9,"totalMinor":1000}}`)
 	}},
+	{"lost positions", "a position that a lost event had", func(b *book) {
+		b.loseBefore("e-paid", noon.Add(time.Second))
+	}},
 	{"no skip", "an event that is visible before an earlier one", func(b *book) {
 		e := b.s.Events["e-paid"]
 		e.Dispatched.Seen = snapshot{least: 1, next: e.Dispatched.XID, running: []uint64{b.s.Events["e-o2"].Dispatched.XID}}

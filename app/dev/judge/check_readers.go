@@ -7,7 +7,8 @@ import (
 )
 
 // checkReaders checks docs/behaviour.md#order-of-events: a reader of the events of a store that continues after its
-// last event reads each later one once, in the order of the positions. A stream omits events whose body is erased.
+// last event reads each later one once, in the order of the positions. A stream omits events whose body is erased. It
+// is refused only if a loss has removed the last event.
 func checkReaders(h *history, s *state) (found []violation) {
 	for _, r := range h.Readings {
 		add := func(event, format string, args ...any) {
@@ -16,6 +17,11 @@ func checkReaders(h *history, s *state) (found []violation) {
 		}
 		if r.Failed != "" {
 			add("", "ended: %s", r.Failed)
+		}
+		for _, at := range r.Lost {
+			if !slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Comanda && l.Begin.Before(at) }) {
+				add("", "was refused at %s, before any loss", at)
+			}
 		}
 		places := map[string]int{}
 		list := s.byPosition(h.Stores[r.Site])

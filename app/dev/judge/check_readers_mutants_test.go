@@ -26,7 +26,11 @@ var readerMutants = []mutant{
 	{"readers", "an event that was rolled back", func(b *book) {
 		b.reads(byStream, func(ids []string) []string { return append(ids, "e-unknown") })
 	}},
-	{"readers", "a cursor that is refused", func(b *book) { b.h.Readings[0].Failed = "400" }},
+	{"readers", "a list that is refused", func(b *book) { b.h.Readings[0].Failed = "400" }},
+	{"readers", "a stream that is refused before a loss", func(b *book) {
+		b.h.Readings[0].Lost = []time.Time{noon}
+		b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(time.Second), End: noon.Add(time.Minute)}}
+	}},
 	{"watchers", "an order that no stream shows", func(b *book) {
 		b.h.Watchings[0].Shown = b.h.Watchings[0].Shown[:3]
 	}},
@@ -50,12 +54,14 @@ func (b *book) omit(manner, event string) {
 	})
 }
 
-// TestReadersMayOmit checks that a stream may omit erased events, and that a stream of orders may break before it shows
-// a change.
+// TestReadersMayOmit checks that a stream may omit erased events and be refused after a loss, and that a stream of
+// orders may break before it shows a change.
 func TestReadersMayOmit(t *testing.T) {
 	t.Parallel()
 	b := rightBook()
 	b.omit(byStream, "e-paid")
+	b.h.Readings[0].Lost = []time.Time{noon.Add(time.Hour)}
+	b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(time.Minute), End: noon.Add(time.Hour)}}
 	b.h.Watchings[0].Shown, b.h.Watchings[0].End = nil, b.at.Add(time.Second)
 	b.h.addDisturbance(disturbance{Fault: "kill-serve", Begin: noon, End: b.at.Add(time.Minute)})
 	for _, v := range append(checkReaders(b.h, b.s), checkWatchers(b.h, b.s)...) {

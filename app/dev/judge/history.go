@@ -78,6 +78,7 @@ type history struct {
 	lock         sync.Mutex
 	Operations   []operation
 	Requests     []request
+	Forgotten    []request // requests that forget has removed
 	Disturbances []disturbance
 	Suspensions  []suspension
 	Readings     []reading

@@ -45,6 +45,10 @@ var faults = []fault{
 	{"clock-worker", "the clock of a worker is stepped to minutes ahead or behind, and back", nil, skewPart("worker")},
 	{"clock-serve", "the clock of an API is stepped to minutes ahead or behind, and back", nil, skewPart("serve")},
 	{"migration", "the migrations of a further release run up and down", nil, migrate},
+	{"fail-over", "a standby without the last seconds replaces PostgreSQL", nil, failOver},
+	{"restore-comanda", "Comanda's database is restored from a copy", nil, restoreComanda},
+	{"restore-temporal", "Temporal's databases are restored from copies", nil, restoreTemporal},
+	{"empty-temporal", "Temporal starts with empty databases", nil, emptyTemporal},
 	{"rolling-restart", "SIGTERM of each API and worker in turn, while the others run", nil, rollingRestart},
 }
 

@@ -7,7 +7,6 @@ import (
 	"math/rand/v2"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"syscall"
 	"time"
 )
@@ -77,7 +76,7 @@ func command(name string, args ...string) error {
 
 // limitDisk mounts a disk for PostgreSQL.
 func limitDisk(_ context.Context, w *world) error {
-	d := disk{filepath.Join(w.dir, "postgres")}
+	d := disk{w.cluster()}
 	if err := errors.Join(os.Mkdir(d.dir, 0o755), d.mount()); err != nil {
 		return err
 	}

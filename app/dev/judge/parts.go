@@ -53,11 +53,15 @@ func (w *world) startPostgres(ctx context.Context) (err error) {
 	if w.postgres != nil {
 		return nil
 	}
-	w.postgres, err = localpg.Start(ctx, localpg.Options{
-		Dir: filepath.Join(w.dir, "postgres"), Port: w.port + postgresPort, Durable: true, Log: w.log,
-		Settings: map[string]string{"max_connections": "300"}, Environment: w.clock.Environment(),
-	})
+	w.postgres, err = localpg.Start(ctx, w.postgresOptions())
 	return err
+}
+
+func (w *world) postgresOptions() localpg.Options {
+	return localpg.Options{
+		Dir: w.cluster(), Port: w.port + postgresPort, Durable: true, Log: w.log,
+		Settings: map[string]string{"max_connections": "300"}, Environment: w.clock.Environment(),
+	}
 }
 
 // startInfra starts Temporal, unless it runs. Its process may end when it loses PostgreSQL.

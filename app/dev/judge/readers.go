@@ -31,10 +31,14 @@ const (
 // reading is what a reader of the events of a site has read.
 type reading struct {
 	Site   string
-	Manner string   // byStream or byList
-	After  string   // id of the event after which it began
-	Events []string // ids, in the order in which it has read them
-	Failed string   // error that has ended it, "" = none
+	Manner string      // byStream or byList
+	After  string      // id of the event after which it began
+	Events []string    // ids, in the order in which it has read them
+	Times  []time.Time // when it has read them
+	Lost   []time.Time // when the service did not know the position after which the stream was to continue
+	Failed string      // error that has ended it, "" = none
+
+	position int64 // of the last event that it has read
 }
 
 // readers read the events and the orders of all sites while the clients change them.
@@ -60,7 +64,7 @@ func startReaders(ctx context.Context, s *sites) (*readers, error) {
 		for manner, follow := range map[string]func(context.Context, *reading, string){
 			byStream: r.stream, byList: r.list,
 		} {
-			reading := &reading{Site: name, Manner: manner, After: first.ID}
+			reading := &reading{Site: name, Manner: manner, After: first.ID, position: int64(*first.Position)}
 			r.readings = append(r.readings, reading)
 			r.running.Go(func() { follow(ctx, reading, *first.Cursor) })
 		}
@@ -98,7 +102,7 @@ func (r *readers) finish(ctx context.Context) error {
 // late reports whether a reader has not read the newest event of its site.
 func (r *readers) late(ctx context.Context) (bool, error) {
 	newest := app.PageLimit{Rows: 100, Bytes: app.MaxEvent} // more than the events of erased customers at the end
-	last := map[string]string{}
+	last := map[string]int64{}
 	for _, name := range r.all.names {
 		store := app.StoreID(r.all.h.Stores[name])
 		events, _, err := r.all.w.SystemDB().Events(ctx, store, app.EventFilter{}, false, 0, newest)
@@ -107,7 +111,7 @@ func (r *readers) late(ctx context.Context) (bool, error) {
 		}
 		for _, e := range events {
 			if e.Body != nil {
-				last[name] = string(e.ID)
+				last[name] = e.Position
 				break
 			}
 		}
@@ -115,9 +119,7 @@ func (r *readers) late(ctx context.Context) (bool, error) {
 	r.all.h.lock.Lock()
 	defer r.all.h.lock.Unlock()
 	for _, reading := range r.readings {
-		n := len(reading.Events)
-		read := n > 0 && reading.Events[n-1] == last[reading.Site] || n == 0 && reading.After == last[reading.Site]
-		if !read && reading.Failed == "" {
+		if reading.position < last[reading.Site] && reading.Failed == "" {
 			return true, nil
 		}
 	}
@@ -125,14 +127,15 @@ func (r *readers) late(ctx context.Context) (bool, error) {
 }
 
 // add adds an event that was read.
-func (r *readers) add(reading *reading, event string) {
+func (r *readers) add(reading *reading, event string, position int64) {
 	r.all.h.lock.Lock()
 	defer r.all.h.lock.Unlock()
-	reading.Events = append(reading.Events, event)
+	reading.Events, reading.Times = append(reading.Events, event), append(reading.Times, time.Now())
+	reading.position = position
 }
 
 // stream reads a stream from a cursor on. The client connects again after a break. While the website is suspended,
-// the service refuses the stream.
+// the service refuses the stream. If the last event is lost, the reader reads the list until it has a later event.
 func (r *readers) stream(ctx context.Context, reading *reading, cursor string) {
 	for ctx.Err() == nil {
 		var failed error
@@ -142,8 +145,12 @@ func (r *readers) stream(ctx context.Context, reading *reading, cursor string) {
 				failed = err
 				break
 			}
-			r.add(reading, event.ID)
+			r.add(reading, event.ID, event.Position)
 			cursor = event.Cursor
+		}
+		if errors.Is(failed, comanda.ErrEventsErased) {
+			r.lose(reading)
+			cursor, failed = r.stored(ctx, reading, cursor)
 		}
 		if !r.pause(ctx, reading, failed) {
 			return
@@ -151,25 +158,35 @@ func (r *readers) stream(ctx context.Context, reading *reading, cursor string) {
 	}
 }
 
-// list reads the pages of a list from a cursor on, also those that are not yet full.
+// list reads a list from a cursor on, again and again.
 func (r *readers) list(ctx context.Context, reading *reading, cursor string) {
-	params := comanda.ListEventsParams{Order: comanda.EventOrderAsc, Limit: readPage}
 	for ctx.Err() == nil {
-		params.Cursor = cursor
-		page, err := r.all.byName[reading.Site].key.ListEvents(ctx, params)
-		if err == nil {
-			for _, event := range page.Data {
-				r.add(reading, event.ID)
-				cursor = *event.Cursor
-			}
-			if len(page.Data) == readPage {
-				continue
-			}
-		}
+		var err error
+		cursor, err = r.stored(ctx, reading, cursor)
 		if !r.pause(ctx, reading, err) {
 			return
 		}
 	}
+}
+
+// stored reads the pages of a list from a cursor on, and returns the cursor of the last event.
+func (r *readers) stored(ctx context.Context, reading *reading, cursor string) (string, error) {
+	params := comanda.ListEventsParams{Order: comanda.EventOrderAsc, Limit: readPage, Cursor: cursor}
+	for event, err := range r.all.byName[reading.Site].key.AllEvents(ctx, params) {
+		if err != nil {
+			return cursor, err
+		}
+		r.add(reading, event.ID, int64(*event.Position))
+		cursor = *event.Cursor
+	}
+	return cursor, nil
+}
+
+// lose records that the service does not know the position of a reader.
+func (r *readers) lose(reading *reading) {
+	r.all.h.lock.Lock()
+	defer r.all.h.lock.Unlock()
+	reading.Lost = append(reading.Lost, time.Now())
 }
 
 // pause waits before the next request of a reader. It returns false if the reader ends: it is done, or the service has

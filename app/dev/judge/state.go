@@ -18,6 +18,7 @@ type state struct {
 	Stores map[string]storeRow
 	Window time.Duration // of the plans
 	Tries  int           // attempts of a schedule
+	Losses []loss
 
 	// From the log, in the order of their numbers.
 	Events   map[string]*eventRow
@@ -61,7 +62,7 @@ func loadState(ctx context.Context, w *world) (*state, error) {
 		return nil, err
 	}
 	defer conn.Close(ctx)
-	s := &state{}
+	s := &state{Losses: w.losses}
 	if s.Window, err = time.ParseDuration(settings["COMANDA_PLAN_WINDOW"]); err != nil {
 		return nil, err
 	}

@@ -102,6 +102,7 @@ func checkWorkflows(_ *history, s *state) (found []violation) {
 		shown, open := s.Workflows[id]
 		attempted := d.Attempts > d.ScheduleBase
 		switch {
+		case d.Status == "dead_letter" && !open && s.lostWorkflow(s.began(d)): // a replay starts a new one
 		case d.Status == "dead_letter" && !open && attempted && d.Reason != app.ReasonInactive:
 			found = append(found, ofDelivery(d, "the dead letter has no open workflow"))
 		case d.Status == "dead_letter" && open && shown != "dead_letter":
@@ -112,8 +113,9 @@ func checkWorkflows(_ *history, s *state) (found []violation) {
 			found = append(found, ofDelivery(d, "the delivery is %s without an open workflow", d.Status))
 		}
 	}
-	for id := range s.Workflows {
-		if !known[id] {
+	for id, shown := range s.Workflows {
+		waits := shown == "dead_letter" && slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Comanda })
+		if !known[id] && !waits {
 			found = append(found, violation{Text: "the open workflow " + id + " has no delivery"})
 		}
 	}

@@ -68,6 +68,7 @@ type world struct {
 	storage  *harness.Proxy // from Temporal to PostgreSQL
 	parts    []*part
 	failures []string // processes that have ended without a fault
+	losses   []loss
 	// abandoned means that a worker has stopped before all of its attempts had ended, because they took too long.
 	abandoned bool
 

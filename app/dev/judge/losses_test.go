@@ -1,0 +1,130 @@
+package main
+
+import (
+	"fmt"
+	"net/http"
+	"strconv"
+	"testing"
+	"time"
+)
+
+// TestForget checks that a loss of Comanda's database explains what lies within it, and nothing else.
+func TestForget(t *testing.T) {
+	t.Parallel()
+	lost := loss{Comanda: true, Begin: noon.Add(time.Hour), End: noon.Add(2 * time.Hour)}
+	for name, apply := range map[string]func(b *book, at time.Time){
+		"an operation whose order is lost": func(b *book, at time.Time) {
+			b.h.Operations = append(b.h.Operations, operation{
+				planned: planned{Number: 99, Site: "a", Kind: "place order"}, Begin: at, End: at, Result: done, Order: "o9",
+			})
+		},
+		"a request whose event is lost": func(b *book, at time.Time) {
+			b.h.Requests = append(b.h.Requests, request{At: at, Site: "a", Webhook: "w1", Event: "e-lost"})
+		},
+		"a request whose record is lost": func(b *book, at time.Time) {
+			b.post("e-o2/w1", 204)
+			b.h.Requests[len(b.h.Requests)-1].At = at
+		},
+		"a request before its event was dispatched again": func(b *book, at time.Time) {
+			b.post("e-o2/w1", 204)
+			last := &b.h.Requests[len(b.h.Requests)-1]
+			last.At, last.Header = at, http.Header{"X-Webhook-Position": {"7"}}
+		},
+		"a request to a webhook that is lost": func(b *book, at time.Time) {
+			b.h.Requests = append(b.h.Requests, request{At: at, Site: "a", Webhook: "w9", Event: "e-o2"})
+		},
+		"an order with a key whose revocation is lost": func(b *book, at time.Time) {
+			b.h.Operations = append(b.h.Operations,
+				operation{planned: planned{Site: "a", Kind: "revoke key"}, End: at, Result: done, Subject: "key"},
+				operation{planned: planned{Site: "a", Kind: "use revoked key"}, End: noon, Result: done, Subject: "key"})
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			violations := func(at time.Time) (found []violation) {
+				b := rightBook()
+				b.s.Losses = []loss{lost}
+				apply(b, at)
+				forget(b.h, b.s)
+				for _, c := range checkers {
+					found = append(found, c.check(b.h, b.s)...)
+				}
+				return found
+			}
+			for _, at := range []time.Time{lost.Begin, lost.Begin.Add(time.Minute), lost.End} {
+				if found := violations(at); len(found) > 0 {
+					t.Errorf("%s, in lost time: got %v, want no violation", at, found)
+				}
+			}
+			for _, at := range []time.Time{lost.Begin.Add(-time.Second), lost.End.Add(time.Minute)} {
+				if len(violations(at)) == 0 {
+					t.Errorf("%s, outside of lost time: got no violation, want one", at)
+				}
+			}
+		})
+	}
+}
+
+// loseBefore adds a loss of the minute before noon, a request of that time with the position of an event, and the time
+// at which the event occurred.
+func (b *book) loseBefore(event string, at time.Time) {
+	b.s.Losses = []loss{{Comanda: true, Temporal: true, Begin: noon.Add(-time.Minute), End: noon}}
+	e := b.s.Events[event]
+	e.Body = new(fmt.Sprintf(`{"storeId":"st_a","timestamp":%q}`, at.Format(time.RFC3339)))
+	b.h.Forgotten = []request{{Site: "a", At: noon.Add(-time.Second), Header: http.Header{
+		"X-Webhook-Position": {strconv.FormatInt(e.Position, 10)},
+	}}}
+}
+
+// TestDispatchedAgain checks that an event that occurred before the end of a loss may have a lost position.
+func TestDispatchedAgain(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.loseBefore("e-paid", noon.Add(-time.Second))
+	for _, v := range checkLostPositions(b.h, b.s) {
+		t.Errorf("got %+v, want none", v)
+	}
+}
+
+// TestLostRecords checks that a number of an attempt and the workflow of a dead letter may be missing if they were lost,
+// and not if the loss was earlier or later.
+func TestLostRecords(t *testing.T) {
+	t.Parallel()
+	for name, lose := range map[string]func(b *book) (begin, end time.Time){
+		"attempt": func(b *book) (begin, end time.Time) {
+			list := b.s.Attempts["e-o1/w2"]
+			b.s.Attempts["e-o1/w2"] = append(list[:1:1], list[2:]...)
+			return list[0].At, list[2].At
+		},
+		"first attempt": func(b *book) (begin, end time.Time) {
+			list := b.s.Attempts["e-o1/w2"]
+			b.s.Attempts["e-o1/w2"] = list[1:]
+			return b.s.Deliveries["e-o1/w2"].CreatedAt, list[1].At
+		},
+		"workflow": func(b *book) (begin, end time.Time) {
+			delete(b.s.Workflows, "delivery/e-refunded/w1")
+			list := b.s.Attempts["e-refunded/w1"]
+			return list[2].At, noon.Add(time.Hour)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			violations := func(from, to time.Time) []violation {
+				b := rightBook()
+				b.s.Losses = []loss{{Comanda: true, Temporal: true, Begin: from, End: to}}
+				lose(b)
+				return append(checkAttempts(b.h, b.s), checkWorkflows(b.h, b.s)...)
+			}
+			begin, end := lose(rightBook())
+			if found := violations(begin, end); len(found) > 0 {
+				t.Errorf("lost: got %v, want no violation", found)
+			}
+			if len(violations(noon.Add(-time.Minute), begin)) == 0 {
+				t.Error("lost before: got no violation, want one")
+			}
+			if name != "workflow" && len(violations(end, end.Add(time.Minute))) == 0 {
+				t.Error("lost later: got no violation, want one")
+			}
+		})
+	}
+}
