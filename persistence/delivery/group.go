@@ -136,9 +136,9 @@ func (g *grouper[In, Out]) fill(group []grouped[In, Out], size int) []grouped[In
 	return group
 }
 
-// send runs one group and replies to its callers. If the group fails, each input runs alone, so that
-// an invalid input fails only its own caller. If it has waited for a lock, its halves run, so that locked rows fail only
-// the inputs of their owner: many commits would take long if slow ones were the reason.
+// send runs one group and replies to its callers. If the group fails, each input runs alone, so that an invalid input
+// fails only its own caller. If it has waited for a lock, its halves run, so that locked rows fail only the inputs of
+// their owner: many commits would take long if slow ones were the reason.
 func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
 	outs, err := g.runGroup(group)
 	switch {

@@ -152,8 +152,8 @@ func TestPlanAfterTheClockIsSetBack(t *testing.T) {
 	}
 }
 
-// A relay skips a queue that another one is claiming from, or whose window is locked, and claims from the others without
-// waiting.
+// A relay skips a queue that another one is claiming from, or whose window is locked, and claims from the others
+// without waiting.
 func TestClaimSkipsLockedQueues(t *testing.T) {
 	t.Parallel()
 	for name, lock := range map[string]string{

@@ -116,8 +116,8 @@ type OTPRefused struct{ error }
 
 func (e OTPRefused) Unwrap() error { return e.error }
 
-// StartSession starts a session of a user with a proof: in the wanted store, otherwise in the last used store, otherwise
-// in the first store. It returns INVALID_CREDENTIALS if the verified hash is no longer the user's, or the user has been
+// StartSession starts a session of a user with a proof: in the wanted store, otherwise in the last used store, or in
+// the first store. It returns INVALID_CREDENTIALS if the verified hash is no longer the user's, or the user has been
 // disabled: a login that began before a change of the password must not survive it. It returns [OTPRefused] with
 // OTP_REQUIRED or INVALID_CREDENTIALS, and RATE_LIMITED while the budget of failures is used up. It returns
 // STORE_MISMATCH if the user is not a member of the wanted store, NOT_FOUND if the user has no store and is not a

@@ -30,8 +30,8 @@ type NewStore struct {
 	Views        []app.StoreView // without ids
 }
 
-// CreateWebsite creates a website with its stores without a caller, for programs that set up a store. It returns CONFLICT
-// if another website has the domain.
+// CreateWebsite creates a website with its stores without a caller, for programs that set up a store. It returns
+// CONFLICT if another website has the domain.
 func (db *DB) CreateWebsite(
 	ctx context.Context, now time.Time, website NewWebsite, stores ...NewStore,
 ) (app.WebsiteID, []app.StoreID, error) {

@@ -61,8 +61,9 @@ func TestImportOfLargeProducts(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || len(got) != products {
 		t.Errorf("%d rows (-want +got):\n%s", len(got), diff)
 	}
-	if n := count(t, db, `SELECT count(*) FROM outbox WHERE type = 'product.updated'
-		AND body::jsonb #> '{data,changedFields}' = '["externalId"]' AND body::jsonb #>> '{data,version}' = '2'`); n != products {
+	n := count(t, db, `SELECT count(*) FROM outbox WHERE type = 'product.updated'
+		AND body::jsonb #> '{data,changedFields}' = '["externalId"]' AND body::jsonb #>> '{data,version}' = '2'`)
+	if n != products {
 		t.Errorf("events of changed externalIds: got %d, want %d", n, products)
 	}
 	if n := count(t, db, `SELECT count(*) FROM products WHERE sku LIKE 'L%' AND version = 2

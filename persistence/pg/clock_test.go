@@ -20,7 +20,7 @@ func TestClock(t *testing.T) {
 		process, took, expected time.Duration // expected at the end of the reading
 	}{
 		{"a first reading that takes long", 0, 0, 2 * time.Second, time.Second},
-		{"a difference that is an error of the reading", 10 * time.Second, 10 * time.Second, 2 * time.Second, 11 * time.Second},
+		{"a difference within the error", 10 * time.Second, 10 * time.Second, 2 * time.Second, 11 * time.Second},
 		{"a small difference", 19*time.Second - clockTolerance, 20 * time.Second, 0, 19 * time.Second},
 		{"a reading that is more precise", 22 * time.Second, 22 * time.Second, 0, 22 * time.Second},
 		{"a database that is ahead", time.Minute, 30 * time.Second, 0, time.Minute},
