@@ -5835,7 +5835,7 @@ export interface components {
         /** @description The position of a page of a list. */
         CursorMeta: {
             /**
-             * @description The maximum number of rows on a page.
+             * @description The maximum number of rows on a page. A page of large rows can have fewer.
              * @example 20
              */
             limit: number;
@@ -9200,7 +9200,7 @@ export interface components {
         /** @description The position of a numbered page of a list. */
         PageMeta: {
             /**
-             * @description The maximum number of rows on a page.
+             * @description The maximum number of rows on a page. A page of large rows can have fewer.
              * @example 20
              */
             limit: number;
@@ -12392,7 +12392,7 @@ export interface operations {
                 from?: string;
                 /** @description The last business day. A period has at most 366 days. */
                 to?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -12433,7 +12433,7 @@ export interface operations {
                 from?: string;
                 /** @description The last business day. A period has at most 366 days. */
                 to?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -12546,7 +12546,7 @@ export interface operations {
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -12669,7 +12669,7 @@ export interface operations {
                 from?: string;
                 /** @description Only entries before this time. */
                 to?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -13130,7 +13130,7 @@ export interface operations {
     listSessions: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -13649,7 +13649,7 @@ export interface operations {
     listCustomerSessions: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -13822,7 +13822,7 @@ export interface operations {
                 externalId?: string;
                 /** @description Only customers whose profile or addresses changed at or after this time. */
                 updatedSince?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -13970,7 +13970,7 @@ export interface operations {
     listAddresses: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -14169,7 +14169,7 @@ export interface operations {
     listLoyaltyEntries: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -14294,7 +14294,7 @@ export interface operations {
                 from?: string;
                 /** @description Only deliveries created before this time. */
                 to?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -14443,7 +14443,7 @@ export interface operations {
                 to?: string;
                 /** @description The order of the list. */
                 order?: components["schemas"]["EventOrder"];
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, or the cursor of an event. */
                 cursor?: string;
@@ -14553,7 +14553,7 @@ export interface operations {
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -14683,7 +14683,7 @@ export interface operations {
                 needsRefund?: boolean;
                 /** @description The order number, or a prefix of the customer's name, last name, email or phone number, in any case. */
                 q?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -14875,7 +14875,7 @@ export interface operations {
     listOrderDeliveries: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -14913,7 +14913,7 @@ export interface operations {
     listOrderChanges: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -14992,7 +14992,7 @@ export interface operations {
     listOrderPayments: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -15250,7 +15250,7 @@ export interface operations {
                 from?: string;
                 /** @description Only payments recorded before this time. */
                 to?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -15389,7 +15389,7 @@ export interface operations {
                 from?: string;
                 /** @description Only entries before this time. */
                 to?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -15423,7 +15423,7 @@ export interface operations {
     listWebsites: {
         parameters: {
             query?: {
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -15715,7 +15715,7 @@ export interface operations {
                 storeViewId?: string;
                 /** @description Newest first, or as on the menu: by category, then by position. */
                 sort?: components["schemas"]["ProductSort"];
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -15997,7 +15997,7 @@ export interface operations {
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page. */
                 cursor?: string;
@@ -16081,7 +16081,7 @@ export interface operations {
                 storeId?: string;
                 /** @description Only bulk replays of this webhook. */
                 webhookId?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -16246,7 +16246,7 @@ export interface operations {
                 externalId?: string;
                 /** @description A prefix of the name, last name, email or phone number, in any case. */
                 q?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -16910,7 +16910,7 @@ export interface operations {
             query?: {
                 /** @description Must be the store of the token. */
                 storeId?: string;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
                 /** @description nextCursor of the previous page, with the same filters. */
                 cursor?: string;
@@ -17255,7 +17255,7 @@ export interface operations {
                 to?: string;
                 /** @description The number of the page, from 1. */
                 page?: number;
-                /** @description The maximum number of rows on a page. */
+                /** @description The maximum number of rows on a page. A page of large rows can have fewer. */
                 limit?: number;
             };
             header?: never;
