@@ -495,7 +495,8 @@ func TestRelayTakesOverManyClaims(t *testing.T) {
 	})
 }
 
-// New claims of a busy relay leave no room, but the claims of relays that died wait for at most idlePoll for each other.
+// New claims of a busy relay leave no room, but the claims of relays that died wait for at most idlePoll for each
+// other.
 func TestRelayTakesOverWithoutRoom(t *testing.T) {
 	r := &relayTest{queue: new(queue)}
 	r.run(t, func() {

@@ -147,9 +147,9 @@ var (
 	stickyQueue    = regexp.MustCompile(`"name":( *)"[^":]*:[0-9a-f-]{36}"`)
 )
 
-// replay replays the history of a real server with the current code, see also keep. Workflows stay open for thirty days,
-// so the histories of earlier releases in workflows/testdata must replay too: after a release, a change of commands adds
-// files under new names, such as delivery_retried_v2.
+// replay replays the history of a real server with the current code, see also keep. Workflows stay open for thirty
+// days, so the histories of earlier releases in workflows/testdata must replay too: after a release, a change of
+// commands adds files under new names, such as delivery_retried_v2.
 func replay(t *testing.T, name string, events []*history.HistoryEvent) {
 	t.Helper()
 	replayer := sdkworker.NewWorkflowReplayer()

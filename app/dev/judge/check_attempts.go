@@ -9,8 +9,8 @@ import (
 type codes map[int]int
 
 // checkAttempts checks docs/behaviour.md#attempts and docs/behaviour.md#deliveries: the attempts of a delivery have the
-// numbers from 1 on, its status is that of its attempts, and the responses are those of the receiver. A number is missing
-// only if its attempt was made in lost time: a process or a workflow that has survived continues to count.
+// numbers from 1 on, its status is that of its attempts, and the responses are those of the receiver. A number is
+// missing only if its attempt was made in lost time: a process or a workflow that has survived continues to count.
 func checkAttempts(h *history, s *state) (found []violation) {
 	requests := h.requestsByTarget()
 	for _, d := range s.everyDelivery() {

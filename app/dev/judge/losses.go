@@ -7,8 +7,8 @@ import (
 	"time"
 )
 
-// loss is a time whose changes a failover or a restore may have removed from databases. Changes before Begin survive, and
-// so do changes after End.
+// loss is a time whose changes a failover or a restore may have removed from databases. Changes before Begin survive,
+// and so do changes after End.
 type loss struct {
 	Comanda, Temporal bool      // the databases
 	Begin, End        time.Time // Begin is zero if everything before End is lost
@@ -17,8 +17,8 @@ type loss struct {
 // during reports whether a time is within the loss.
 func (l loss) during(t time.Time) bool { return !t.Before(l.Begin) && !t.After(l.End) }
 
-// lost reports whether Comanda's database may lack a change that was confirmed at a time. late is the time for which the
-// confirmation may have been under way.
+// lost reports whether Comanda's database may lack a change that was confirmed at a time. late is the time for which
+// the confirmation may have been under way.
 func (s *state) lost(at time.Time, late time.Duration) bool {
 	return slices.ContainsFunc(s.Losses, func(l loss) bool {
 		l.End = l.End.Add(late)
@@ -136,8 +136,8 @@ func unrecordedResponses(h *history, s *state) map[target]codes {
 }
 
 // checkLostPositions checks docs/behaviour.md#order-of-events: an event that occurs after a loss has a higher position
-// than those that receivers have seen in lost time, unless a clock was ahead. An earlier event whose dispatch is lost gets
-// a position by its own time.
+// than those that receivers have seen in lost time, unless a clock was ahead. An earlier event whose dispatch is lost
+// gets a position by its own time.
 func checkLostPositions(h *history, s *state) (found []violation) {
 	for _, r := range h.Forgotten {
 		position, err := strconv.ParseInt(r.Header.Get("X-Webhook-Position"), 10, 64)

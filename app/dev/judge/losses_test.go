@@ -86,8 +86,8 @@ func TestDispatchedAgain(t *testing.T) {
 	}
 }
 
-// TestLostRecords checks that a number of an attempt and the workflow of a dead letter may be missing if they were lost,
-// and not if the loss was earlier or later.
+// TestLostRecords checks that a number of an attempt and the workflow of a dead letter may be missing if they were
+// lost, and not if the loss was earlier or later.
 func TestLostRecords(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(b *book) (begin, end time.Time){

@@ -21,8 +21,8 @@ var (
 	temporalDatabases = map[string]string{"temporal": "temporal", "temporal_visibility": "temporal"}
 )
 
-// restoreComanda copies Comanda's database, and later replaces the database by its copy. Temporal keeps the workflows of
-// the time between. As docs/production.md#backup prescribes, no process of Comanda runs meanwhile.
+// restoreComanda copies Comanda's database, and later replaces the database by its copy. Temporal keeps the workflows
+// of the time between. As docs/production.md#backup prescribes, no process of Comanda runs meanwhile.
 func restoreComanda(ctx context.Context, w *world, _ *rand.Rand, lasts time.Duration) (string, error) {
 	lost := loss{Comanda: true, Begin: time.Now()}
 	if err := w.copyDatabases(ctx, comandaDatabases, w.proxiesOfPostgres()); err != nil {
@@ -141,8 +141,8 @@ func failOver(ctx context.Context, w *world, r *rand.Rand, _ time.Duration) (str
 	return w.lose(ctx, lost)
 }
 
-// replacePostgres replaces the files of PostgreSQL by those of a standby that lacks the last seconds. PostgreSQL does not
-// run afterwards.
+// replacePostgres replaces the files of PostgreSQL by those of a standby that lacks the last seconds. PostgreSQL does
+// not run afterwards.
 func (w *world) replacePostgres(ctx context.Context, lag time.Duration) (lost loss, err error) {
 	stream, err := w.proxy(w.address(postgresPort))
 	if err != nil {
@@ -170,8 +170,8 @@ func (w *world) replacePostgres(ctx context.Context, lag time.Duration) (lost lo
 func (w *world) cluster() string { return filepath.Join(w.dir, "postgres") }
 func (w *world) standby() string { return filepath.Join(w.cluster(), "standby") }
 
-// startStandby starts a standby from a copy of PostgreSQL's files, which are consistent after a shutdown. It streams the
-// changes through a proxy.
+// startStandby starts a standby from a copy of PostgreSQL's files, which are consistent after a shutdown. It streams
+// the changes through a proxy.
 func (w *world) startStandby(ctx context.Context, stream *harness.Proxy) (*localpg.Server, error) {
 	if err := w.stopPostgres(ctx); err != nil {
 		return nil, err

@@ -14,8 +14,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// TestFailOver checks that a failover loses rows, and only those that were confirmed in the lost time, also if PostgreSQL
-// has a disk of its own.
+// TestFailOver checks that a failover loses rows, and only those that were confirmed in the lost time, also if
+// PostgreSQL has a disk of its own.
 func TestFailOver(t *testing.T) {
 	t.Parallel()
 	dir, err := os.MkdirTemp(localpg.TempDir(), "comanda-judge-*")

@@ -174,8 +174,8 @@ func perform(ctx context.Context, s *sites, h *history, plan []planned) {
 	}
 }
 
-// unfinished selects the numbers of rows that mean that something has not ended. A mail whose workflow Temporal has lost
-// starts again after two hours: $1 is the end of the last loss.
+// unfinished selects the numbers of rows that mean that something has not ended. A mail whose workflow Temporal has
+// lost starts again after two hours: $1 is the end of the last loss.
 const unfinished = `SELECT what, n FROM (
 	SELECT 'events to dispatch', count(*) FROM undispatched UNION ALL
 	SELECT status || ' deliveries', count(*) FROM deliveries WHERE status IN ('queued', 'pending', 'retrying')
