@@ -38,7 +38,9 @@ type RelayStore interface {
 const (
 	drainTimeout = 5 * time.Second // for the last starts when the relay stops
 	markEvery    = 2 * time.Second // well within the lease; most deliveries have ended by then
-	unclaimDelay = time.Second     // until a delivery whose start failed can be claimed again
+	// unclaimDelay is the time until a delivery whose start failed can be claimed again. A start that has reached Temporal
+	// nevertheless makes its attempt meanwhile, and is counted in the plan window of its claim.
+	unclaimDelay = 3 * time.Second
 )
 
 // Relay dispatches events, claims deliveries and starts their workflows. Any number of relays run concurrently. If a
