@@ -160,18 +160,24 @@ describe("the board", () => {
     const order = await place("Ada");
     await as(browser, userOf("STAFF"), async (page) => {
       await openBoard(page);
-      await page.route(`**/orders/${order.id}/status`, (route) =>
-        route.fulfill({
+      let refuse;
+      const shown = new Promise((resolve) => {
+        refuse = resolve;
+      });
+      await page.route(`**/orders/${order.id}/status`, async (route) => {
+        await shown;
+        await route.fulfill({
           status: 503,
           json: { success: false, error: { code: "SERVICE_UNAVAILABLE", message: "The database does not respond." } },
-        }),
-      );
+        });
+      });
       await card(page, order)
         .getByRole("button", { name: `Confirm order ${order.orderId}` })
         .click();
       await column(page, "Confirmed")
         .getByRole("article", { name: `Order ${order.orderId}` })
         .waitFor();
+      refuse();
       await page
         .getByText(`Order ${order.orderId} was not changed. The service could not process the request.`)
         .first()
