@@ -146,7 +146,7 @@ func TestBurstsOmitReplaysAndSlowSubscriptions(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r, other := open(t, db, "one.example"), open(t, db, "two.example")
-	setPlan(t, db, noon, other.Website, app.PlanGrow)
+	setPlan(t, db, noon, other.Website, app.PlanEnterprise)
 	s := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
 	replays := r.endedDeliveries(t, db, 10)
 	r.replayAll(t, db, replays)
