@@ -29,7 +29,8 @@ type stream struct {
 // streamsOn serves over TLS. It limits the time to read and to write like the time of a request.
 func (w *world) streamsOn(change func(*Server)) *httptest.Server {
 	w.Helper()
-	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping = nil })
+	now := w.now // its clock stands still, because streams read it while a test changes that of the world
+	server := w.serverOn(w.db.DB, func(c *Config) { c.Stopping, c.Now = nil, func() time.Time { return now } })
 	server.orderFeed.every, server.eventFeed.every = time.Hour, time.Hour
 	change(server)
 	return w.listen(server)
