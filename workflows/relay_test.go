@@ -123,6 +123,7 @@ type relayTest struct {
 	fails []app.DeliveryID // deliveries whose start fails
 	hangs app.DeliveryID   // delivery whose start blocks until the relay stops; "" = none
 	load  func() Workload  // nil = no work
+	ahead time.Duration    // of the clock of windows and leases, before that of the process
 
 	lock  sync.Mutex
 	units []string // ids per start, in order
@@ -137,7 +138,7 @@ func (r *relayTest) run(t *testing.T, test func()) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		log := zerolog.New(zerolog.SyncWriter(&r.log))
-		r.Relay = NewRelay(r.queue, r.start, NewGate(reachable, log), silent, testLimits, time.Now, log)
+		r.Relay = NewRelay(r.queue, r.start, NewGate(reachable, log), silent, testLimits, r.now, log)
 		if r.load != nil {
 			r.Follow(r.load)
 		}
@@ -149,6 +150,8 @@ func (r *relayTest) run(t *testing.T, test func()) {
 		running.Wait()
 	})
 }
+
+func (r *relayTest) now() time.Time { return time.Now().Add(r.ahead) }
 
 // warmUp lets the relay start deliveries fast, so that it claims a full batch next. Starts then take the given time.
 func (r *relayTest) warmUp(takes time.Duration) {
@@ -427,13 +430,13 @@ func TestRelayDropsExpiredClaims(t *testing.T) {
 }
 
 // Claims that wait for a starter at the end of the window that counts them are queued again, a burst as a whole. Other
-// claims start.
+// claims start. The clock of the process has no effect.
 func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 	const limited, unlimited = 50, 10
-	r := &relayTest{queue: new(queue)}
+	r := &relayTest{queue: new(queue), ahead: time.Hour}
 	r.run(t, func() {
 		r.warmUp(time.Second)
-		end := time.Now().Add(3 * time.Second)
+		end := r.now().Add(3 * time.Second)
 		r.change(func() {
 			r.enqueue(limited + unlimited)
 			for i := range limited {
@@ -442,7 +445,7 @@ func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 			r.queued[limited-2].BurstID, r.queued[limited-1].BurstID = "bst_1", "bst_1"
 		})
 		r.Wake()
-		time.Sleep(time.Until(end) + r.takes/2)
+		time.Sleep(end.Sub(r.now()) + r.takes/2)
 		inWindow := len(r.starts())
 		time.Sleep(testLimits.Lease)
 		started := len(r.starts())
@@ -461,11 +464,11 @@ func TestRelayStartsClaimsInTheirWindow(t *testing.T) {
 
 // A start that takes longer than the plan window that counts its claim fails, and the claim is released.
 func TestRelayEndsStartsWithTheirWindow(t *testing.T) {
-	r := &relayTest{queue: new(queue).enqueue(2), hangs: "1", fails: []app.DeliveryID{"1"}}
+	r := &relayTest{queue: new(queue).enqueue(2), hangs: "1", fails: []app.DeliveryID{"1"}, ahead: time.Hour}
 	r.run(t, func() {
-		before, end := time.Now().Add(2*time.Second), time.Now().Add(3*time.Second)
+		before, end := r.now().Add(2*time.Second), r.now().Add(3*time.Second)
 		r.change(func() { r.queued[0].StartBefore, r.queued[0].WindowEnd = &before, &end })
-		time.Sleep(time.Until(end) + markEvery)
+		time.Sleep(end.Sub(r.now()) + markEvery)
 		r.change(func() {
 			if ids(r.started) != "2" || ids(r.failed) != "1" {
 				t.Errorf("started %s, released %s, want 2 and 1", ids(r.started), ids(r.failed))

@@ -22,3 +22,6 @@ func DeletionsOf(text string) (all []string) {
 	slices.Sort(all)
 	return all
 }
+
+// SetClock sets the clock of the database, until the next reading.
+func (db *DB) SetClock(now time.Time) { db.clock.last.Store(&reading{now, time.Now()}) }
