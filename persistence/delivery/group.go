@@ -145,7 +145,7 @@ func (g *grouper[In, Out]) send(group []grouped[In, Out]) {
 	case pg.IsLocked(err):
 		g.sendHalves(group, err)
 	case err == nil, len(group) == 1, pg.OutOfReach(err):
-		answer(group, outs, err)
+		respond(group, outs, err)
 	default:
 		for i := range group {
 			g.send(group[i : i+1])
@@ -163,7 +163,7 @@ func (g *grouper[In, Out]) sendHalves(group []grouped[In, Out], err error) {
 		first = slices.IndexFunc(group, func(one grouped[In, Out]) bool { return g.owner(one.in) != owner })
 	}
 	if first < 0 {
-		answer(group, nil, err)
+		respond(group, nil, err)
 		return
 	}
 	g.send(group[:first])
@@ -180,8 +180,8 @@ func (g *grouper[In, Out]) runGroup(group []grouped[In, Out]) ([]Out, error) {
 	return g.run(ctx, ins)
 }
 
-// answer replies to the callers of a group.
-func answer[In, Out any](group []grouped[In, Out], outs []Out, err error) {
+// respond sends the results of a group to its callers.
+func respond[In, Out any](group []grouped[In, Out], outs []Out, err error) {
 	for i, one := range group {
 		if err != nil {
 			one.reply <- reply[Out]{err: err}
