@@ -8,6 +8,8 @@ import (
 	"sync/atomic"
 	"time"
 
+	"golang.org/x/sync/singleflight"
+
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -31,7 +33,8 @@ type Bursts struct {
 	policy     BurstPolicy
 	after      func(time.Duration) <-chan time.Time
 
-	inProgress atomic.Int64 // bursts
+	runs       singleflight.Group // a repeated activity waits for the running execution of the same burst
+	inProgress atomic.Int64       // bursts
 	websites   websites
 
 	running  sync.WaitGroup // running attempts, including those of bursts that have ended
@@ -92,10 +95,17 @@ const firstAttempt = 1
 // its delivery has its own workflow. Attempts that take long continue in the background.
 //
 // Like [Deliveries.Deliver], it can be repeated: it does not repeat recorded attempts, and it waits for running ones.
-// An error is internal, and Temporal repeats the activity.
+// Temporal repeats it while it still runs if it takes long, for example because many workflows are to be started. Such
+// a repetition waits for the running execution: it would otherwise start the workflows again, and delay all of them. An
+// error is internal, and Temporal repeats the activity.
 func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, error) {
 	// Cancellation does not interrupt attempts, see Deliver.
 	ctx = context.WithoutCancel(ctx)
+	result, err, _ := b.runs.Do(string(in.Deliveries[0].DeliveryID), func() (any, error) { return b.run(ctx, in) })
+	return result.(BurstResult), err
+}
+
+func (b *Bursts) run(ctx context.Context, in BurstInput) (BurstResult, error) {
 	b.inProgress.Add(1)
 	defer b.inProgress.Add(-1)
 	working := b.websites.enter(in.Deliveries)

@@ -10,6 +10,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -318,6 +319,39 @@ func TestConcurrentRunsOfBurstShareAttempts(t *testing.T) {
 	runs.Wait()
 	if c.posts.Load() != 3 || len(c.queue.made) != 3 {
 		t.Errorf("%d POSTs, %d records, want 3 of each", c.posts.Load(), len(c.queue.made))
+	}
+}
+
+// A burst that is repeated while it starts workflows starts each of them once, and counts once.
+func TestConcurrentRunsOfBurstShareStarts(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 3, ok)
+	for id := range c.queue.deliveries {
+		c.queue.change(id, func(o *app.Outgoing) {
+			o.Recorded = &app.Attempt{Status: app.AttemptRetrying, StatusCode: 503, Error: "HTTP 503"}
+		})
+	}
+	synctest.Test(t, func(t *testing.T) {
+		release := make(chan struct{})
+		c.starts.hold = func() { <-release }
+		c.after = func(time.Duration) <-chan time.Time { return make(chan time.Time) }
+		var runs sync.WaitGroup
+		for range 3 {
+			runs.Go(func() {
+				if got, err := c.DeliverBurst(t.Context(), c.in); err != nil || len(got.Others) != 3 {
+					t.Errorf("result %+v, %v, want 3 deliveries that continue", got, err)
+				}
+			})
+			synctest.Wait()
+		}
+		if n := c.InProgress(); n != 1 {
+			t.Errorf("bursts in progress: got %d, want 1", n)
+		}
+		close(release)
+		runs.Wait()
+	})
+	if len(c.starts.claims) != 3 {
+		t.Errorf("started workflows: got %d, want 3", len(c.starts.claims))
 	}
 }
 
