@@ -34,6 +34,9 @@ type Store interface {
 	RecordAttempt(ctx context.Context, attempt app.MadeAttempt) (fresh bool, err error)
 	// EndDelivery ends a delivery without an attempt.
 	EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus, reason string) error
+	// EndLoaded is EndDelivery for a delivery that was loaded after a number of replays.
+	EndLoaded(ctx context.Context, now time.Time, id app.DeliveryID, replays int, status app.DeliveryStatus,
+		reason string) error
 	// BeginReplay begins the replay of an ended delivery if it gets its turn, and reports so. Otherwise it queues it.
 	BeginReplay(ctx context.Context, now time.Time, id app.DeliveryID) (began bool, err error)
 	// OutgoingTest loads the input of a test. It returns NOT_FOUND if the subscription does not exist.
@@ -170,15 +173,15 @@ func (d *Deliveries) deliverLoaded(
 	case outgoing.Recorded != nil:
 		return resultOf(*outgoing.Recorded, in.RetryIn), nil
 	case outgoing.Deleted:
-		return d.end(ctx, in.DeliveryID, OutcomeCancelled, app.ReasonDeleted)
+		return d.end(ctx, in.DeliveryID, outgoing, OutcomeCancelled, app.ReasonDeleted)
 	case outgoing.Status == app.DeliveryCancelled:
 		return withoutAttempt(OutcomeCancelled, app.ReasonCancelled), nil
 	case !outgoing.Active:
-		return d.end(ctx, in.DeliveryID, OutcomeDeadLetter, app.ReasonInactive)
+		return d.end(ctx, in.DeliveryID, outgoing, OutcomeDeadLetter, app.ReasonInactive)
 	case !outgoing.HasTurn():
 		return withoutTurn(outgoing.Status), nil
 	case len(outgoing.Body) == 0 && outgoing.Unloaded == 0:
-		return d.endErased(ctx, in.DeliveryID)
+		return d.end(ctx, in.DeliveryID, outgoing, OutcomeDeadLetter, reasonErased)
 	case outgoing.Unreadable:
 		return attempted{}, d.unreadable(outgoing)
 	}
@@ -194,7 +197,7 @@ func (d *Deliveries) deliverLoaded(
 			return attempted{}, err
 		}
 		if outgoing.Body == nil {
-			return d.endErased(ctx, in.DeliveryID)
+			return d.end(ctx, in.DeliveryID, outgoing, OutcomeDeadLetter, reasonErased)
 		}
 	}
 	made = d.attempt(ctx, in, outgoing)
@@ -210,10 +213,8 @@ func (d *Deliveries) loadBody(ctx context.Context, id app.DeliveryID, until time
 	return d.store.OutgoingBody(ctx, id)
 }
 
-// endErased ends a delivery whose body has been erased.
-func (d *Deliveries) endErased(ctx context.Context, id app.DeliveryID) (attempted, error) {
-	return d.end(ctx, id, OutcomeDeadLetter, "payload erased")
-}
+// reasonErased is the reason of a dead letter whose body has been erased.
+const reasonErased = "payload erased"
 
 // withoutTurn returns the result for an ordered delivery that is not in progress: another relay has taken it over and
 // queued it again, or has ended it.
@@ -343,13 +344,13 @@ func resultOf(recorded app.Attempt, retryIn time.Duration) attempted {
 	return result
 }
 
-// end ends a delivery without an attempt.
+// end ends a loaded delivery without an attempt.
 func (d *Deliveries) end(
-	ctx context.Context, id app.DeliveryID, outcome Outcome, reason string,
+	ctx context.Context, id app.DeliveryID, loaded app.Outgoing, outcome Outcome, reason string,
 ) (attempted, error) {
 	ctx, ended := context.WithTimeout(ctx, d.policy.Record)
 	defer ended()
-	err := d.store.EndDelivery(ctx, d.now(), id, app.DeliveryStatus(outcome), reason)
+	err := d.store.EndLoaded(ctx, d.now(), id, loaded.Replays, app.DeliveryStatus(outcome), reason)
 	return withoutAttempt(outcome, reason), err
 }
 

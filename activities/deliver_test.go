@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"net/http"
 	"slices"
 	"strings"
@@ -86,12 +87,16 @@ func (m *memory) BeginReplay(context.Context, time.Time, app.DeliveryID) (bool, 
 	return true, nil
 }
 
-func (m *memory) EndDelivery(
-	_ context.Context, _ time.Time, _ app.DeliveryID, status app.DeliveryStatus, reason string,
+func (m *memory) EndDelivery(context.Context, time.Time, app.DeliveryID, app.DeliveryStatus, string) error {
+	return nil
+}
+
+func (m *memory) EndLoaded(
+	_ context.Context, _ time.Time, _ app.DeliveryID, replays int, status app.DeliveryStatus, reason string,
 ) error {
 	m.Lock()
 	defer m.Unlock()
-	m.ended = append(m.ended, string(status)+": "+reason)
+	m.ended = append(m.ended, fmt.Sprintf("%s after %d replays: %s", status, replays, reason))
 	return nil
 }
 
@@ -189,6 +194,7 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 	inactive.Active, deleted.Deleted, erased.Body, cancelled.Status = false, true, nil, app.DeliveryCancelled
 	queued, ended := outgoing(""), outgoing("") // ordered, and another one of their resource may be in progress
 	queued.Ordered, queued.Status, ended.Ordered, ended.Status = true, app.DeliveryQueued, true, app.DeliveryDelivered
+	erased.Replays = 2
 	inactive.Unreadable = true // irrelevant, because nothing is signed
 	for name, test := range map[string]struct {
 		store *memory
@@ -202,17 +208,17 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 		"inactive": {
 			&memory{outgoing: inactive},
 			DeliverResult{Outcome: OutcomeDeadLetter, Reason: app.ReasonInactive},
-			[]string{"dead_letter: subscription inactive"},
+			[]string{"dead_letter after 0 replays: subscription inactive"},
 		},
 		"deleted": {
 			&memory{outgoing: deleted},
 			DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonDeleted},
-			[]string{"cancelled: subscription deleted"},
+			[]string{"cancelled after 0 replays: subscription deleted"},
 		},
 		"erased": {
 			&memory{outgoing: erased},
 			DeliverResult{Outcome: OutcomeDeadLetter, Reason: "payload erased"},
-			[]string{"dead_letter: payload erased"},
+			[]string{"dead_letter after 2 replays: payload erased"},
 		},
 		"cancelled": {
 			&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil,

@@ -72,8 +72,8 @@ func (s stalled) RecordTest(ctx context.Context, made app.MadeAttempt) error {
 	return err
 }
 
-func (s stalled) EndDelivery(
-	ctx context.Context, _ time.Time, _ app.DeliveryID, _ app.DeliveryStatus, _ string,
+func (s stalled) EndLoaded(
+	ctx context.Context, _ time.Time, _ app.DeliveryID, _ int, _ app.DeliveryStatus, _ string,
 ) error {
 	return s.RecordTest(ctx, app.MadeAttempt{})
 }

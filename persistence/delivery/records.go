@@ -150,6 +150,20 @@ func (c *recordColumns) args(policy Policy) []any {
 func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
 	reason string,
 ) error {
+	return q.endDelivery(ctx, now, id, status, reason, sql.NullInt64{})
+}
+
+// EndLoaded is EndDelivery for a delivery that was loaded after a number of replays. After a further replay it changes
+// nothing: a worker that was suspended must not end the replay.
+func (q *Queue) EndLoaded(ctx context.Context, now time.Time, id app.DeliveryID, replays int,
+	status app.DeliveryStatus, reason string,
+) error {
+	return q.endDelivery(ctx, now, id, status, reason, sql.NullInt64{Int64: int64(replays), Valid: true})
+}
+
+func (q *Queue) endDelivery(ctx context.Context, now time.Time, id app.DeliveryID, status app.DeliveryStatus,
+	reason string, replays sql.NullInt64,
+) error {
 	var event changedEvent
 	var ended int
 	var ordered bool
@@ -160,7 +174,8 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 		err := tx.Tx.QueryRowContext(ctx, `SELECT status, class = 2 AND NOT EXISTS (
 				SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL),
 				event_id, store_id, event_type
-			FROM deliveries WHERE id = $1 FOR UPDATE`, id).Scan(&from, &replay, &event.ID, &event.StoreID, &event.Type)
+			FROM deliveries WHERE id = $1 AND ($2::int IS NULL OR replays <= $2) FOR UPDATE`, id, replays).
+			Scan(&from, &replay, &event.ID, &event.StoreID, &event.Type)
 		if errors.Is(err, sql.ErrNoRows) {
 			return nil
 		}
@@ -171,7 +186,7 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 			return nil
 		}
 		// A separate statement sees the attempts that were committed before the delivery was locked.
-		return tx.Tx.QueryRowContext(ctx, endDelivery, id, status, reason, app.At(now).Time, app.ReasonDeleted,
+		return tx.Tx.QueryRowContext(ctx, endStatement, id, status, reason, app.At(now).Time, app.ReasonDeleted,
 			from == app.DeliveryPending).Scan(&ended, &ordered)
 	})
 	if err == nil && ended > 0 {
@@ -184,7 +199,7 @@ func (q *Queue) EndDelivery(ctx context.Context, now time.Time, id app.DeliveryI
 	return err
 }
 
-const endDelivery = `WITH d AS (
+const endStatement = `WITH d AS (
 		UPDATE deliveries SET status = $2, next_retry_at = NULL, ended_at = $4,
 			reason = CASE WHEN $2 = 'cancelled' AND EXISTS (
 				SELECT FROM subscriptions s WHERE s.id = deliveries.subscription_id AND s.deleted_at IS NOT NULL)

@@ -146,7 +146,7 @@ func TestLateRecordKeepsQueuedReplay(t *testing.T) {
 }
 
 // The first attempt of a replay that has started has the number of an attempt of an earlier run that was not recorded.
-// The replay takes no result of that attempt.
+// The replay takes neither a result of that attempt nor an end of the earlier run.
 func TestLateRecordKeepsStartedReplay(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
@@ -159,8 +159,9 @@ func TestLateRecordKeepsStartedReplay(t *testing.T) {
 			if n := recordAs(t, db, made, late); n != 0 {
 				t.Errorf("recorded attempts after the late record: got %d, want 0", n)
 			}
+			must(t, db.EndLoaded(t.Context(), noon, id, made.Outgoing.Replays, app.DeliveryDeadLetter, app.ReasonInactive))
 			if n := count(t, db, "SELECT count(*) FROM deliveries WHERE id = $1 AND status = 'pending'", id); n != 1 {
-				t.Error("the late record has changed the replay")
+				t.Error("the late record or end has changed the replay")
 			}
 			attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond)
 			if n := recordAs(t, db, made, late); n != 1 {
