@@ -192,6 +192,38 @@ func TestRecordOfARequeuedReplay(t *testing.T) {
 	}
 }
 
+// A first attempt that is recorded after its delivery was queued again or ended counts in the window of its claim, but
+// only once.
+func TestLateFirstAttemptIsCounted(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	end := func(status app.DeliveryStatus, reason string) func(app.Claim) error {
+		return func(c app.Claim) error { return db.EndDelivery(t.Context(), noon, c.ID, status, reason) }
+	}
+	for name, uncount := range map[string]func(app.Claim) error{
+		"queued again": func(c app.Claim) error { return db.Requeue(t.Context(), []app.Claim{c}) },
+		"dead letter":  end(app.DeliveryDeadLetter, app.ReasonInactive),
+		"cancelled":    end(app.DeliveryCancelled, app.ReasonDeleted),
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := startedIn(t, db, string(r.Website), noon)
+			enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+			c := claimOnce(t, db.Queue, noon, all)[0]
+			must(t, uncount(c))
+			uncounted := startedIn(t, db, string(r.Website), noon)
+			attempt(t, db, c.ID, 1, app.AttemptDeadLetter, time.Millisecond)
+			attempt(t, db, c.ID, 1, app.AttemptDeadLetter, time.Millisecond)
+			attempt(t, db, c.ID, 2, app.AttemptDelivered, time.Millisecond)
+			if got := startedIn(t, db, string(r.Website), noon); uncounted != before || got != before+1 {
+				t.Errorf("counted starts: got %d, and %d after the record, want %d and %d", uncounted, got, before, before+1)
+			}
+		})
+	}
+}
+
 // replayedDuringAttempt returns the first attempt of a delivery that has become a dead letter and was replayed before
 // the attempt ended.
 func (r restaurant) replayedDuringAttempt(t *testing.T, db *persistencetest.Database) app.MadeAttempt {

@@ -27,7 +27,7 @@ CREATE TABLE deliveries (
         CHECK (NOT held OR ordered),
     generation      int NOT NULL DEFAULT 0,        -- number of claims so far
     burst_id        text,                          -- burst that makes or made the first attempt
-    counted_in      timestamptz,                   -- window that counts the claim; null = unlimited plan
+    counted_in      timestamptz,                   -- window that counts the last claim; null = unlimited plan
     scheduled_for   timestamptz NOT NULL,          -- earliest start
     lease_until     timestamptz,                   -- end of the lease of a relay
     relay           int,                           -- key of the session lock of the relay that has the lease

@@ -244,7 +244,7 @@ func TestInterruptedAttempt(t *testing.T) {
 }
 
 // TestCountStarts checks that a burst that a relay takes over in a later window is one start of that window, and none
-// if it ends without an attempt.
+// if it ends without an attempt. One that is queued again is a start once its attempt is recorded.
 func TestCountStarts(t *testing.T) {
 	t.Parallel()
 	later := noon.Add(time.Minute)
@@ -262,5 +262,11 @@ func TestCountStarts(t *testing.T) {
 	n = s.countStarts(counted, append(run, deliveryRow{Status: "cancelled", CountedIn: &later}))
 	if left := counted[window{starts: later.UnixNano()}].started; n != 0 || left != 0 {
 		t.Errorf("cancelled: got %d starts, %d in the later window, want none", n, left)
+	}
+	counted = map[window]*counts{}
+	n = s.countStarts(counted, append(run, deliveryRow{Status: "queued", CountedIn: &later},
+		deliveryRow{Status: "delivered", CountedIn: &later, Attempts: 1}))
+	if again := counted[window{starts: later.UnixNano()}]; n != 1 || again.started != 1 || again.late != 1 {
+		t.Errorf("recorded late: got %d starts, %+v in the later window, want one", n, again)
 	}
 }

@@ -80,7 +80,7 @@ WITH lapsed AS MATERIALIZED (
     UPDATE plan_windows w SET started = w.started - p.started, replays_started = w.replays_started - p.replays
     FROM past p WHERE w.queue = p.queue AND w.starts_at = p.starts_at
 ), queued AS (
-    UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, counted_in = NULL
+    UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL
     FROM single WHERE d.id = single.id AND single.passed
 ), counted AS (
     INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)

@@ -21,13 +21,15 @@
 -- attempt has no retry. A delivery that a replay has queued meanwhile stays queued: the replay is made, with its whole
 -- schedule. Once the replay is in progress, the attempt is not recorded: its number may be that of the replay's first
 -- attempt.
+-- A first attempt of a delivery that was queued again or ended meanwhile, and is therefore not counted for the plan,
+-- counts again in the window of its claim.
 -- Only health rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT DISTINCT ON (delivery_id, number)
 		place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
 		CASE WHEN last THEN 'dead_letter' ELSE status END AS status, status_code, response_time_ms, error,
 		response_headers, response_body, CASE WHEN last IS NOT TRUE THEN next_retry_at END AS next_retry_at,
-		attempted_at, request_url, request_headers, r.replays
+		attempted_at, request_url, request_headers, r.replays, queue, class, uncounted_in
 	FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[],
 		$9::text[], $10::int[], $11::bigint[], $12::text[], $13::jsonb[], $14::bytea[], $15::timestamptz[],
 		$16::timestamptz[], $19::text[], $20::jsonb[], $24::int[])
@@ -36,7 +38,9 @@ WITH r AS MATERIALIZED (
 			attempted_at, request_url, request_headers, replays)
 		LEFT JOIN LATERAL (
 			SELECT d.replays > r.replays AND d.status IN ('pending', 'retrying') AS superseded,
-				r.status = 'retrying' AND (d.status = 'cancelled' OR d.status = 'queued' AND d.replays > r.replays) AS last
+				r.status = 'retrying' AND (d.status = 'cancelled' OR d.status = 'queued' AND d.replays > r.replays) AS last,
+				d.queue, d.class, CASE WHEN d.status IN ('queued', 'dead_letter', 'cancelled') AND d.replays = r.replays
+					AND d.attempts = d.schedule_base AND r.number = d.attempts + 1 THEN d.counted_in END AS uncounted_in
 			FROM deliveries d WHERE d.id = r.delivery_id OFFSET 0
 		) d ON true
 	WHERE superseded IS NOT TRUE
@@ -73,6 +77,18 @@ WITH r AS MATERIALIZED (
 				ELSE d.replays <= f.replays END)
 	FROM fresh f WHERE d.id = f.delivery_id
 	RETURNING d.id, d.status = f.status AS moved, d.ordered AND d.ended_at IS NOT NULL AS passes
+), recounted AS (
+	-- The join with delivery locks deliveries before windows, as other statements do. The order prevents deadlocks.
+	UPDATE plan_windows w SET started = w.started + n.started, replays_started = w.replays_started + n.replays
+	FROM (
+		SELECT w.queue, w.starts_at, n.started, n.replays FROM (
+			SELECT f.queue, f.uncounted_in, count(*) AS started, count(*) FILTER (WHERE f.class = 2) AS replays
+			FROM fresh f JOIN delivery d ON d.id = f.delivery_id WHERE f.uncounted_in IS NOT NULL
+			GROUP BY f.queue, f.uncounted_in ORDER BY f.queue, f.uncounted_in
+		) n CROSS JOIN LATERAL (
+			SELECT queue, starts_at FROM plan_windows WHERE queue = n.queue AND starts_at = n.uncounted_in FOR UPDATE
+		) w
+	) n WHERE w.queue = n.queue AND w.starts_at = n.starts_at
 ), outcome AS (
 	SELECT subscription_id, bool_or(status = 'delivered') AS succeeded, max(attempted_at) AS at,
 		count(*) FILTER (WHERE status <> 'delivered' AND place > last_success) AS failures,

@@ -19,5 +19,5 @@ WITH waiting AS MATERIALIZED (
     UPDATE plan_windows w SET started = w.started - c.started, replays_started = w.replays_started - c.replays
     FROM counted c WHERE w.queue = c.queue AND w.starts_at = c.starts_at
 )
-UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, counted_in = NULL, burst_id = NULL
+UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL, burst_id = NULL
 FROM waiting WHERE d.id = waiting.id
