@@ -4,7 +4,9 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"maps"
+	"net/http"
 	"os"
 	"path/filepath"
 	"strings"
@@ -177,6 +179,36 @@ func (w *world) keepLog(name string, p *harness.Process) error {
 	}
 	_, err = file.WriteString(p.Output())
 	return errors.Join(err, file.Close())
+}
+
+// keepGoroutines keeps the stacks of all goroutines of the APIs and workers beside their logs. They show what waits for
+// what if a run does not end.
+func (w *world) keepGoroutines(ctx context.Context) {
+	ctx, cancel := context.WithTimeout(ctx, stopTime)
+	defer cancel()
+	for _, p := range w.parts {
+		if p.process == nil {
+			continue
+		}
+		stacks, err := fetch(ctx, p.process.Admin+"/debug/pprof/goroutine?debug=1")
+		if err != nil {
+			stacks = []byte(err.Error())
+		}
+		_ = os.WriteFile(filepath.Join(w.logs(), p.name+", goroutines.txt"), stacks, 0o600) // the run fails anyway
+	}
+}
+
+func fetch(ctx context.Context, url string) ([]byte, error) {
+	request, err := http.NewRequestWithContext(ctx, http.MethodGet, url, nil)
+	if err != nil {
+		return nil, err
+	}
+	response, err := http.DefaultClient.Do(request)
+	if err != nil {
+		return nil, err
+	}
+	body, err := io.ReadAll(response.Body)
+	return body, errors.Join(err, response.Body.Close())
 }
 
 // killPostgres kills the postmaster. Its other processes detect that and end.

@@ -29,6 +29,10 @@ const (
 	rushTime = 5 * time.Second
 )
 
+// manyRate is the factor by which operations of the chain are rarer if it has a hundred webhooks. Otherwise two
+// processors would not make its deliveries in time.
+const manyRate = 4
+
 // newPlan returns the operations of a run in the order of their times. The same seed gives the same operations. Of each
 // site, the kinds of operations come in rounds that contain each kind as often as its weight.
 func newPlan(seed uint64, lasts time.Duration) []planned {
@@ -36,7 +40,11 @@ func newPlan(seed uint64, lasts time.Duration) []planned {
 	for i, r := range rates {
 		random := rand.New(rand.NewPCG(seed, uint64(i))) //nolint:gosec // repeatable
 		var round []string
-		for at := gap(random, r.every, 0); at < lasts; at += gap(random, r.every, at) {
+		every := r.every
+		if r.site == chain && lasts >= manyFrom {
+			every *= manyRate
+		}
+		for at := gap(random, every, 0); at < lasts; at += gap(random, every, at) {
 			if len(round) == 0 {
 				round = newRound(random, r.site)
 			}

@@ -42,6 +42,7 @@ var settings = map[string]string{
 	"COMANDA_RETRY_SCHEDULE":   "1s,2s",
 	"COMANDA_DELIVERY_TIMEOUT": "3s",
 	"COMANDA_PLAN_WINDOW":      "10s",
+	"COMANDA_PPROF":            "on",
 	"COMANDA_RECONCILE_AFTER":  "20s",
 	"COMANDA_DRAIN_DELAY":      "1s",
 	"COMANDA_AUTH_RATE_LIMIT":  "1000",
