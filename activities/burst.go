@@ -38,7 +38,7 @@ type Bursts struct {
 	websites   websites
 
 	running  sync.WaitGroup // running attempts, including those of bursts that have ended
-	starting chan struct{}  // contains an element for each workflow that is being started
+	starting *startPlaces
 	wakes    *wakes
 }
 
@@ -47,7 +47,7 @@ type Bursts struct {
 func NewBursts(deliveries *Deliveries, store BurstStore, starter DeliveryStarter, policy BurstPolicy) *Bursts {
 	return &Bursts{
 		deliveries: deliveries, store: store, starter: starter, policy: policy, after: time.After,
-		websites: websites{bursts: map[string]int{}}, starting: make(chan struct{}, policy.Starts),
+		websites: websites{bursts: map[string]int{}}, starting: newStartPlaces(policy.Starts),
 		wakes: newWakes(policy.WakeEvery, randomBelow),
 	}
 }
@@ -287,8 +287,8 @@ func (r *burstRun) claim(place int) app.Claim {
 // startDelivery starts a workflow. The number of concurrent starts is limited, because many starts delay other
 // subscriptions.
 func (r *burstRun) startDelivery(ctx context.Context, claim app.Claim) error {
-	r.starting <- struct{}{}
-	defer func() { <-r.starting }()
+	r.starting.enter(claim.Queue)
+	defer r.starting.leave()
 	ctx, started := context.WithTimeout(ctx, r.policy.Start)
 	defer started()
 	return r.starter.StartDelivery(ctx, claim)
