@@ -10,12 +10,12 @@ import (
 
 // Names used by operators and by open workflows. A name must not change while a workflow that uses it is open.
 const (
-	TaskQueue         = "deliveries"      // workflows, attempts in the fast lane, tests
+	TaskQueue         = "deliveries"      // most workflows, attempts in the fast lane, tests
 	SlowTaskQueue     = "deliveries-slow" // attempts in the slow lane
 	BurstTaskQueue    = "bursts"
 	JobTaskQueue      = "jobs"      // activities of jobs, records of cancellations
 	MailTaskQueue     = "mails"     // activities of mails
-	DeadlineTaskQueue = "deadlines" // short activities of jobs that a deadline depends on
+	DeadlineTaskQueue = "deadlines" // workflows and short activities that a deadline depends on
 	SignalReplay      = "replay"
 	SignalTurn        = "turn" // a queued delivery whose workflow is open has been claimed
 	UpdateRetry       = "retry"

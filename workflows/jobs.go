@@ -90,6 +90,9 @@ func (c *Client) StartJob(ctx context.Context, job app.Job) (ended func(context.
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attributeIDs.ValueSet([]string{string(job.StoreID)}), attributeStore.ValueSet(string(job.StoreID))),
 	}
+	if job.Kind == app.JobSoldOut || job.Kind == app.JobAcceptance {
+		options.TaskQueue = DeadlineTaskQueue
+	}
 	switch job.Kind {
 	case app.JobWatchdog, app.JobSoldOut, app.JobAcceptance, app.JobDeactivation, app.JobReordering:
 		_, err = c.temporal.SignalWithStartWorkflow(ctx, options.ID, signalWatch, nil, options, string(job.Kind), in)

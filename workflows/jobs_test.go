@@ -298,6 +298,23 @@ func TestJobsSignalOpenWorkflows(t *testing.T) {
 	}
 }
 
+// The workflow tasks of deadlines do not wait for those of deliveries.
+func TestDeadlinesHaveTheirTaskQueue(t *testing.T) {
+	t.Parallel()
+	temporal := &server{}
+	starter := NewClient(temporal, Policy{}, JobPolicy{})
+	for kind, want := range map[app.JobKind]string{
+		app.JobAcceptance: DeadlineTaskQueue, app.JobSoldOut: DeadlineTaskQueue, app.JobWatchdog: TaskQueue,
+	} {
+		if _, err := starter.StartJob(t.Context(), app.Job{StoreID: "sto_1", Kind: kind}); err != nil {
+			t.Fatal(err)
+		}
+		if got := temporal.options.TaskQueue; got != want {
+			t.Errorf("%s: got task queue %s, want %s", kind, got, want)
+		}
+	}
+}
+
 // The workflow tasks of a job take turns as its activities do.
 func TestJobsTakeTurns(t *testing.T) {
 	t.Parallel()

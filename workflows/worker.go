@@ -24,7 +24,8 @@ const (
 	jobSlots   = 20
 	mailSlots  = 10
 	// deadlineSlots are the slots of activities that a deadline of an order or a product depends on. Steps of bulk
-	// replays, teardowns and erasures occupy slots of jobs for up to minutes.
+	// replays, teardowns and erasures occupy slots of jobs for up to minutes. Their workflows have a task queue of their
+	// own, too: after a failure of Temporal, thousands of tasks of deliveries may wait in the other one.
 	deadlineSlots = 10
 	pollers       = 8
 	// stickyCache is the number of workflows that a worker caches. Other workflows are replayed from their history at
@@ -57,10 +58,13 @@ func NewWorkers(
 		}),
 		jobs:      worker.New(temporal, JobTaskQueue, activityOptions(jobSlots, stopTimeout)),
 		mails:     worker.New(temporal, MailTaskQueue, activityOptions(mailSlots, stopTimeout)),
-		deadlines: worker.New(temporal, DeadlineTaskQueue, activityOptions(deadlineSlots, stopTimeout)),
+		deadlines: worker.New(temporal, DeadlineTaskQueue, worker.Options{
+			MaxConcurrentActivityExecutionSize: deadlineSlots, WorkerStopTimeout: stopTimeout,
+		}),
 		shares:    newShares(),
 	}
 	Register(w.fast)
+	Register(w.deadlines)
 	// Bursts are registered even if they are disabled, because other workers may have started bursts.
 	w.bursts.RegisterWorkflowWithOptions(Burst, workflow.RegisterOptions{Name: workflowBurst})
 	w.bursts.RegisterActivityWithOptions(bursts.DeliverBurst, activity.RegisterOptions{Name: activityDeliverBurst})
