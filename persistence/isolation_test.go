@@ -149,7 +149,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.BeginReplay",             // attempt recording
 		"delivery.Reorder",                 // a change of ordering is a background job
 		"MismatchOrNotFound",               // the probe behind STORE_MISMATCH
-		"delivery.EndDelivery",             // attempt recording
+		"delivery.endDelivery",             // attempt recording
 		"delivery.Erase",                   // retention
 		"delivery.ClaimMail",               // users and invitations belong to no store
 		"delivery.EndMail",                 // users and invitations belong to no store
