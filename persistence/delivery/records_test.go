@@ -55,6 +55,21 @@ func TestLateAttemptKeepsEndedDelivery(t *testing.T) {
 	}
 }
 
+// After a restore that lacks an attempt, its successor ends the retry of the attempt before.
+func TestRecordAfterALostAttempt(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+	id := claimOnce(t, db.Queue, noon, all)[0].ID
+	attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond)
+	attempt(t, db, id, 3, app.AttemptDelivered, time.Millisecond)
+	if n := count(t, db, "SELECT count(*) FROM attempts WHERE status = 'retrying' OR next_retry_at IS NOT NULL"); n != 0 {
+		t.Errorf("attempts with a retry to come: got %d, want 0", n)
+	}
+}
+
 // If a delivery is cancelled while its failed attempt is being recorded, no attempt has a pending retry, regardless of
 // the order of the two transactions.
 func TestCancellationDuringRecordLeavesNoRetry(t *testing.T) {

@@ -23,6 +23,7 @@
 -- attempt.
 -- A first attempt of a delivery that was queued again or ended meanwhile, and is therefore not counted for the plan,
 -- counts again in the window of its claim.
+-- No earlier attempt has a retry, also if the record of the previous one was lost with the end of the database's log.
 -- Only health rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT DISTINCT ON (delivery_id, number)
@@ -59,7 +60,7 @@ WITH r AS MATERIALIZED (
 ), before AS (
 	UPDATE attempts a SET status = 'failed', next_retry_at = NULL
 	FROM fresh f
-	WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number = f.number - 1 AND a.status = 'retrying'
+	WHERE f.number > 1 AND a.delivery_id = f.delivery_id AND a.number < f.number AND a.status = 'retrying'
 ), delivery AS (
 	UPDATE deliveries d SET attempts = greatest(d.attempts, f.number),
 		schedule_base = CASE WHEN d.status = 'queued' AND d.replays > f.replays THEN greatest(d.schedule_base, f.number)
