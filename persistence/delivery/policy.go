@@ -143,3 +143,7 @@ const paceInterval = time.Second
 // eraseBatch is the number of rows that one transaction of an erasure reads. PostgreSQL plans the
 // statements for this number of rows, regardless of the size of the table.
 const eraseBatch = 500
+
+// eraseAttempts is the number of attempts whose headers and bodies one transaction erases, besides those of its last
+// event. The events of an import to many webhooks that were replayed again and again have hundreds of thousands.
+const eraseAttempts = 5000

@@ -86,7 +86,7 @@ func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), 
 			return err
 		}
 		*erased += n
-		if len(ids) < eraseBatch {
+		if len(ids) == 0 {
 			return nil
 		}
 		at, last = to, ids[len(ids)-1]
@@ -94,7 +94,8 @@ func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), 
 }
 
 // agedEvents locks events with a body that happened before a time, oldest first, starting after the
-// given event. It also returns the time of the last event.
+// given event, and returns those with up to eraseAttempts attempts, at least one event. It also returns the time of the
+// last event.
 func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time,
 	after app.EventID,
 ) (ids []app.EventID, last time.Time, err error) {
@@ -138,9 +139,16 @@ func (q *Queue) eraseRows(ctx context.Context, statement string, before time.Tim
 
 var (
 	selectAgedEvents = fmt.Sprintf(`
-		SELECT id, occurred_at FROM outbox e
-		WHERE body IS NOT NULL AND occurred_at < $1 AND (occurred_at, id) > ($2, $3) AND %s
-		ORDER BY occurred_at, id LIMIT %d FOR UPDATE OF e SKIP LOCKED`, dispatchedEvent, eraseBatch)
+		WITH aged AS MATERIALIZED (
+			SELECT id, occurred_at FROM outbox e
+			WHERE body IS NOT NULL AND occurred_at < $1 AND (occurred_at, id) > ($2, $3) AND %s
+			ORDER BY occurred_at, id LIMIT %d FOR UPDATE OF e SKIP LOCKED
+		)
+		SELECT id, occurred_at FROM (
+			SELECT aged.*, sum(attempts) OVER (ORDER BY occurred_at, id) - attempts AS before
+			FROM aged CROSS JOIN LATERAL (
+				SELECT coalesce(sum(d.attempts), 0) AS attempts FROM deliveries d WHERE d.event_id = aged.id) d
+		) e WHERE before < %d ORDER BY occurred_at, id`, dispatchedEvent, eraseBatch, eraseAttempts)
 
 	eraseBodiesOf = `
 		WITH done AS MATERIALIZED (

@@ -205,6 +205,22 @@ func backlog(t *testing.T, db *persistencetest.Database, store app.StoreID, n in
 	}
 }
 
+// The events of a transaction have a bounded number of attempts.
+func TestEraseManyAttempts(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	store := open(t, db, "one.example").Stores[0]
+	for i := range 5 {
+		history(t, db, store, fmt.Sprint("evt_many_", i), 40, "35", "35")
+	}
+	_, few := erase(t, db, noon.AddDate(0, 0, -10))
+	change(t, db, "UPDATE deliveries SET attempts = 3000")
+	erased, many := erase(t, db, noon)
+	if erased.Bodies != 5 || many != few+5 {
+		t.Errorf("erased %d bodies in %d transactions, want 5 in %d: one for each event", erased.Bodies, many, few+5)
+	}
+}
+
 // Erase skips a body that a concurrent replay has locked.
 func TestEraseSkipsLockedBodies(t *testing.T) {
 	t.Parallel()
