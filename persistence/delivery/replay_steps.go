@@ -124,25 +124,33 @@ func (r *replayRow) step(
 	return made, r.save(ctx, tx)
 }
 
-// list adds the next deliveries or events to the list.
+// list reads the next deliveries or events, and adds those that match to the list. The reason and the end of a delivery
+// are in no index: a reason that no delivery has would make one statement read all deliveries of the period.
 func (r *replayRow) list(ctx context.Context, tx bun.Tx, limit int) error {
 	if r.DeliveryStatus == app.ReplayedMissed {
 		return r.listMissed(ctx, tx, limit)
 	}
-	ids := r.filter().ids(tx, true, app.DeliveryID(r.Cursor), limit, r.ended)
-	found := tx.NewSelect().TableExpr("(?) AS found", ids).Column("id").OrderExpr("id").Limit(int64(limit))
-	var listed int
+	indexed := r.filter()
+	indexed.Reason = ""
+	ids := indexed.ids(tx, true, app.DeliveryID(r.Cursor), limit, func(q *bun.SelectQuery) *bun.SelectQuery {
+		return q.Where("d.store_id = ?", r.StoreID)
+	})
+	next := tx.NewSelect().TableExpr("(?) AS next", ids).Column("id").OrderExpr("id").Limit(int64(limit))
+	var read, listed int
 	var last string
-	err := tx.NewRaw(`WITH found AS MATERIALIZED (?2), item AS (
+	err := tx.NewRaw(`WITH next AS MATERIALIZED (?2), item AS (
 			INSERT INTO replay_items (replay_id, store_id, position, id)
-			SELECT ?0, ?1, d.position, d.id FROM found JOIN deliveries d ON d.id = found.id
+			SELECT ?0, ?1, d.position, d.id FROM next JOIN deliveries d ON d.id = next.id
+			WHERE d.ended_at <= ?3 AND ?4 IN ('', d.reason)
+			RETURNING 1
 		)
-		SELECT count(*), coalesce(max(id), '') FROM found`, r.ID, r.StoreID, found).Scan(ctx, &listed, &last)
+		SELECT count(*), coalesce(max(id), ''), (SELECT count(*) FROM item) FROM next`,
+		r.ID, r.StoreID, next, r.CreatedAt, r.filter().Reason).Scan(ctx, &read, &last, &listed)
 	if err != nil {
 		return err
 	}
 	r.Matched += int64(listed)
-	r.listed(listed == limit, last)
+	r.listed(read == limit, last)
 	return nil
 }
 

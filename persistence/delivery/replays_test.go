@@ -57,6 +57,31 @@ func waiting(limit int) app.ReplayLimits {
 	return limits
 }
 
+// A step of a bulk replay reads a bounded number of deliveries, also if none of them has its reason.
+func TestBulkReplayReadsInSteps(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	store, webhook := r.Stores[0], r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	r.endedDeliveries(t, db, 25)
+	change(t, db, "UPDATE deliveries SET reason = 'rare' WHERE id = (SELECT max(id) FROM deliveries)")
+	wanted := allOf(webhook)
+	wanted.DeliveryReason = "rare"
+	replay := createReplay(t, db, store, wanted)
+	limits := waiting(100)
+	limits.List = 10
+	for i, want := range []app.ReplayStep{
+		{Status: app.ReplayRunning, Moved: true}, {Status: app.ReplayRunning, Moved: true},
+		{Status: app.ReplayCompleted, Moved: true, Matched: 1, Replayed: 1, Decided: 1},
+	} {
+		got, err := db.ContinueBulkReplay(t.Context(), later, store, replay.ID, limits)
+		must(t, err)
+		if diff := cmp.Diff(want, got); diff != "" {
+			t.Errorf("step %d (-want +got):\n%s", i+1, diff)
+		}
+	}
+}
+
 // A bulk replay queues deliveries up to the limit, continues after these have started, and ends. It
 // skips deliveries that have changed meanwhile, and ignores later ones.
 func TestBulkReplay(t *testing.T) {
