@@ -100,6 +100,12 @@ func TestAmendOrder(t *testing.T) {
 		t.Errorf("got rows %s, versions %d and %d, dry subtotal %d; want rows %s, 2, 3, 1500", after, same.Version,
 			dry.Version, dry.SubtotalMinor, before)
 	}
+	var noted orderOut
+	w.amend(same, w.tokens["STAFF"], object{"note": "Knock"}).ok(200, &noted)
+	entries := w.do("GET", path+"/history", w.tokens["STAFF"], nil).ok(200, nil)
+	if n := strings.Count(entries.Body.String(), `"itemChanges":[]`); n != 1 {
+		t.Errorf("history after a change of the note: got %d entries with empty itemChanges, want 1", n)
+	}
 }
 
 func TestAmendOrderRefusals(t *testing.T) {
@@ -196,6 +202,17 @@ func TestAmendOrderRefusals(t *testing.T) {
 	}
 	w.do("PATCH", path+"/status", w.tokens["OWNER"], statusBody("COMPLETED")).ok(200, nil)
 	w.do("PATCH", path, w.tokens["STAFF"], object{"note": placed.Note}).refused(app.CodeInvalidTransition)
+	_, path = w.place(object{
+		"fulfillmentType": "DELIVERY", "customer": object{"name": "Ada", "phone": "+493012345"},
+		"deliveryAddress": object{"line1": "1 Road", "city": "Berlin", "country": "DE"},
+	})
+	w.do("PATCH", path+"/status", w.tokens["STAFF"], statusBody("OUT_FOR_DELIVERY")).ok(200, nil)
+	for caller, want := range map[string][]string{"STAFF": {"COMPLETED"}, "MANAGER": {"COMPLETED", "CANCELLED"}} {
+		refused := w.do("PATCH", path, w.tokens[caller], object{"note": "Ring"}).refused(app.CodeInvalidTransition)
+		if diff := cmp.Diff(want, refused.body.Error.AllowedTransitions); diff != "" {
+			t.Errorf("%s: allowed transitions (-want +got): %s", caller, diff)
+		}
+	}
 }
 
 // Another customer: the counts move, and the former one reads the order no longer.

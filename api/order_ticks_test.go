@@ -236,6 +236,25 @@ func TestStreamReportsTicksAndSlips(t *testing.T) {
 	next("lost notification")
 }
 
+// A payment makes a new version, which the search for missed changes does not take for a tick.
+func TestStreamReportsAPaymentOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	own := w.stores["own"]
+	var feed *orderFeed
+	s := w.watch(w.streamsOn(func(server *Server) { feed = server.orderFeed }), w.tokens["STAFF"])
+	w.now = noon.Add(time.Minute)
+	w.pay(own, 100)
+	if got := s.order(); got.ID != own.order.ID || got.Version != 2 || got.Items {
+		t.Errorf("payment: got %+v, want version 2 without items", got)
+	}
+	feed.findMissed(t.Context())
+	w.pay(own, 100)
+	if got := s.order(); got.ID != own.order.ID || got.Version != 3 || got.Items {
+		t.Errorf("second payment: got %+v, want version 3 without items", got)
+	}
+}
+
 // The search for missed changes can find a tick before its notification. The notification is then sent too, once,
 // because only it says that items have changed.
 func TestStreamReportsTicksThatWereFoundBefore(t *testing.T) {

@@ -115,13 +115,14 @@ func (i NewOrderItem) Remains(known QuotedItem) bool {
 	return i.ProductID == product && len(after) == len(i.Options) && maps.Equal(before, after)
 }
 
-// CheckAmendable returns INVALID_TRANSITION unless the order can be changed: from RECEIVED to READY.
-func (o Order) CheckAmendable() error {
+// CheckAmendable returns INVALID_TRANSITION unless the order can be changed: from RECEIVED to READY. canCancel reports
+// whether the caller can cancel it.
+func (o Order) CheckAmendable(canCancel bool) error {
 	switch o.Status {
 	case OrderReceived, OrderConfirmed, OrderPreparing, OrderReady:
 		return nil
 	}
-	e := InvalidTransition(o.Status, o.Status, o.Status.Transitions(o.FulfillmentType, true))
+	e := InvalidTransition(o.Status, o.Status, o.Status.Transitions(o.FulfillmentType, canCancel))
 	e.Message = "an order in status " + string(o.Status) + " cannot be changed"
 	return e
 }

@@ -89,7 +89,7 @@ type OrderChange struct {
 	Reason  string          `json:"reason,omitempty"` // only for a cancellation
 	// Both are for AMENDMENT only, as in order.updated.
 	ChangedFields []string     `json:"changedFields,omitempty"`
-	ItemChanges   []ItemChange `json:"itemChanges,omitempty"`
+	ItemChanges   []ItemChange `json:"itemChanges,omitzero"`
 	EventID       EventID      `json:"eventId"` // event that reported the change
 	At            Time         `json:"at"`
 }

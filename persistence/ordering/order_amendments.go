@@ -41,7 +41,7 @@ func (db *DB) AmendOrder(
 		if err := pg.CheckVersion(in.Version, row.Version); err != nil {
 			return app.Order{}, err
 		}
-		if err := a.before.CheckAmendable(); err != nil {
+		if err := a.before.CheckAmendable(a.Caller.Can(app.CancelOrders) == nil); err != nil {
 			return app.Order{}, err
 		}
 		if amended, err = a.apply(ctx, tx); err == nil && in.DryRun {

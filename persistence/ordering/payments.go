@@ -308,7 +308,7 @@ func saveMoney(
 	if err != nil {
 		return err
 	}
-	order.Version++
+	order.Version, order.UpdatedAt = order.Version+1, order.UpdatedAt.OrLater(app.At(now))
 	if err := notifyOrder(ctx, order); err != nil {
 		return err
 	}
