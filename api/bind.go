@@ -322,7 +322,7 @@ func (b *binder) idempotencyKey(c *call) {
 		return
 	}
 	c.once = &persistence.Once{
-		Credential: c.principal.Credential(), Route: c.request.Method + " " + c.request.URL.Path, Body: c.body,
+		Credential: c.principal.Credential(), Route: c.request.Method + " " + c.request.URL.EscapedPath(), Body: c.body,
 	}
 	if len(keys) == 0 {
 		return

@@ -14,8 +14,9 @@ import (
 // Headers that pages of allowed origins may send and read, in addition to those that every page may.
 const (
 	corsRequestHeaders = "Authorization, Content-Type, Idempotency-Key, If-Match"
-	corsExposedHeaders = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Location, Allow, WWW-Authenticate"
-	corsMaxAge         = "600" // seconds for which a browser caches the response to a preflight
+	corsExposedHeaders = "X-Request-Id, Retry-After, RateLimit, RateLimit-Policy, Location, Allow, WWW-Authenticate, " +
+		"Idempotent-Replayed"
+	corsMaxAge = "600" // seconds for which a browser caches the response to a preflight
 )
 
 // cors is the CORS policy. The cross-origin protection trusts the origins that it allows.

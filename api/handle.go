@@ -167,11 +167,14 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 			return
 		}
 	}
-	c := &call{route: rt, request: r, exchange: x, now: x.start}
+	c := &call{route: rt, request: r, exchange: x, now: app.At(x.start).Time}
 	response, err := s.response(r.Context(), c)
 	if err != nil {
 		s.refuse(x, r, err)
 		return
+	}
+	if c.once != nil && c.once.Repeated {
+		x.Header().Set("Idempotent-Replayed", "true")
 	}
 	if response == nil {
 		x.WriteHeader(rt.Status)
@@ -327,13 +330,16 @@ func notJSON(err error) error {
 func pathOf(pointer jsontext.Pointer) string {
 	path := ""
 	for token := range pointer.Tokens() {
+		if len(path) > maxPathBytes { // deep objects have long paths
+			break
+		}
 		if _, err := strconv.ParseUint(token, 10, 32); err == nil {
 			path += "[" + token + "]"
 		} else {
 			path = member(path, token)
 		}
 	}
-	return path
+	return strings.ToValidUTF8(cut(path, maxPathBytes), "\ufffd")
 }
 
 // encode encodes a response. Lists are never null, and the members of maps are sorted, so that a repeated

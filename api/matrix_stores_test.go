@@ -41,6 +41,10 @@ func TestOtherStores(t *testing.T) {
 			if a.same() != unknown {
 				t.Errorf("%s: id %s: got %s, want %s", a.what, name, a.same(), unknown)
 			}
+			if rt.Idempotent {
+				w.do(rt.Method, strings.Replace(pattern, "{id}", path, 1)+query(rt), w.tokens["OWNER"], w.body(rt),
+					header("Idempotency-Key", "once")).refused(app.CodeNotFound)
+			}
 		}
 		for caller, hidden := range map[string][]string{"OWNER": {"foreign"}, "LONER": {"sibling", "foreign"},
 			"FOREIGN": {"own", "sibling"}} {

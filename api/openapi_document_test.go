@@ -113,7 +113,7 @@ func described(rt route) openapi.Operation {
 		text += "\n\n" + limits
 	}
 	o.RateLimited, o.Bodyless = rt.byCredential(), rt.Handler.bodyless
-	if rt.Idempotent {
+	if o.Idempotent = rt.Idempotent; o.Idempotent {
 		o.Headers = idempotencyKey{}
 	}
 	if rt.Cookie != "" {

@@ -133,6 +133,11 @@ func TestIdempotencyOverHTTP(t *testing.T) {
 			first.Header().Get("X-Request-Id") == again.Header().Get("X-Request-Id") {
 			t.Errorf("repeated request: got %s, want %s with another request id", again.Body, first.Body)
 		}
+		const replayed = "Idempotent-Replayed"
+		if first.Header().Get(replayed) != "" || again.Header().Get(replayed) != "true" {
+			t.Errorf("%s: got %q, and %q for the repeated request, want none and true", replayed,
+				first.Header().Get(replayed), again.Header().Get(replayed))
+		}
 		other := altered(body, object{"storeId": w.stores["own"].id})
 		w.do("POST", path, w.tokens["OWNER"], other, key).refused(app.CodeIdempotencyKeyReused)
 		invalid := altered(body, object{"x": 1})

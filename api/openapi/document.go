@@ -57,6 +57,7 @@ type Operation struct {
 	Failures  []int        // statuses of error responses
 
 	Bodyless    bool // the body can be absent
+	Idempotent  bool // a success has the header that tells a repeated response
 	RateLimited bool // a success has the headers that describe the limit of the credential
 }
 
@@ -265,6 +266,9 @@ func (o Operation) add(reflector *openapi31.Reflector, texts *Texts, tag string)
 		headers := []string{"X-Request-Id"}
 		if o.RateLimited {
 			headers = append(headers, "RateLimit-Policy", "RateLimit")
+		}
+		if o.Idempotent {
+			headers = append(headers, "Idempotent-Replayed")
 		}
 		if text.Example != "" {
 			media := success.Content[o.MediaType]
