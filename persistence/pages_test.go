@@ -33,7 +33,9 @@ func TestPagesEndWithTheirBytes(t *testing.T) {
 	t.Run("customers", func(t *testing.T) {
 		onePerPage(t, rows, func(after persistence.Cursor) ([]app.Customer, bool, error) {
 			return db.Customers(t.Context(), store, "", app.CustomerFilter{}, after, limit)
-		}, func(c app.Customer) persistence.Cursor { return persistence.Cursor{At: c.CreatedAt.Time, ID: string(c.ID)} })
+		}, func(c app.Customer) persistence.Cursor {
+			return persistence.Cursor{At: c.CreatedAt.Time, ID: string(c.ID)}
+		})
 	})
 	t.Run("reservations", func(t *testing.T) {
 		onePerPage(t, rows, func(after persistence.Cursor) ([]app.Reservation, bool, error) {
