@@ -1263,6 +1263,7 @@ CREATE TABLE subscription_health (
     watched_since timestamp with time zone,
     watched_until timestamp with time zone,
     failing_days integer NOT NULL DEFAULT 0,
+    last_attempt_at timestamp with time zone,
     filter_error text,
     filter_error_event text,
     filter_error_at timestamp with time zone,

@@ -166,13 +166,23 @@ var (
 		)
 		SELECT count(*) FROM body`
 
+	// keepLast keeps the time of a webhook's last attempt if that is deleted.
+	keepLast = `, kept AS (
+			UPDATE subscription_health h SET last_attempt_at = greatest(h.last_attempt_at, last.at)
+			FROM (SELECT subscription_id, max(attempted_at) AS at FROM attempt GROUP BY subscription_id) last
+			WHERE h.subscription_id = last.subscription_id AND NOT EXISTS (SELECT FROM attempts a
+				WHERE a.subscription_id = last.subscription_id AND a.attempted_at > last.at)
+		)`
+
 	eraseDeliveries = erasing("deliveries", "created_at", "ended_at < $2", "", `, attempt AS (
 			DELETE FROM attempts a USING deleted WHERE a.delivery_id = deleted.id
-		)`)
+			RETURNING a.subscription_id, a.attempted_at
+		)`+keepLast)
 	eraseEvents = erasing("outbox", "occurred_at", "occurred_at < $2 AND body IS NULL AND "+dispatchedEvent,
-		"AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = t.id)", `, test AS (
+		"AND NOT EXISTS (SELECT FROM deliveries d WHERE d.event_id = t.id)", `, attempt AS (
 			DELETE FROM attempts a USING deleted WHERE a.event_id = deleted.id AND a.delivery_id IS NULL
-		), place AS (
+			RETURNING a.subscription_id, a.attempted_at
+		)`+keepLast+`, place AS (
 			DELETE FROM event_log l USING deleted WHERE l.id = deleted.id RETURNING l.store_id, l.position
 		), erased AS (
 			-- Dispatch locks the rows in the same order.

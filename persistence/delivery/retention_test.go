@@ -165,6 +165,33 @@ func TestEraseExpiredRows(t *testing.T) {
 	}
 }
 
+// The time of a webhook's last delivery outlives the attempt.
+func TestEraseKeepsTheTimeOfTheLastAttempt(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	webhook := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
+	last := func() *app.Time {
+		t.Helper()
+		s, err := db.Subscription(t.Context(), r.Stores[0], webhook)
+		must(t, err)
+		return s.LastDeliveryAt
+	}
+	enqueue(t, db, app.EventOrderCreated, 2, r.Stores[0])
+	for i, c := range claimOnce(t, db.Queue, noon, all) {
+		attempt(t, db, c.ID, 1, app.AttemptDelivered, time.Millisecond)
+		change(t, db, "UPDATE attempts SET attempted_at = $1 WHERE delivery_id = $2", noon.Add(time.Duration(i)*time.Hour),
+			c.ID)
+	}
+	before := last()
+	if erased, _ := erase(t, db, noon.AddDate(0, 0, 100)); erased.Deliveries != 2 {
+		t.Fatalf("erased %+v, want both deliveries", erased)
+	}
+	if after := last(); before == nil || after == nil || *after != *before {
+		t.Errorf("last delivery: got %v, and %v after the erasure, want the same", before, after)
+	}
+}
+
 // Erase processes many batches, and skips a few rows that must stay.
 func TestEraseManyBatches(t *testing.T) {
 	t.Parallel()

@@ -55,13 +55,14 @@ func (r subscriptionRow) subscription() app.Subscription {
 	return s
 }
 
-// subscriptionColumns selects the columns of subscriptionRow. The time of the last attempt comes from
-// the table attempts, so that an attempt does not also have to update the subscription.
+// subscriptionColumns selects the columns of subscriptionRow. The time of the last attempt comes from the table
+// attempts, so that an attempt does not also have to update the subscription. The erasure keeps it.
 const subscriptionColumns = `s.id, s.url, s.description, s.events, s.filter, s.ordering, s.header_names, s.is_active,
 	s.created_at, h.filter_error, coalesce(h.filter_error_event, '') AS filter_error_event, h.filter_error_at,
 	h.failure_count, s.version, s.updated_at, s.previous_secret_until, h.failing_since,
 	CASE WHEN h.watched_since = h.failing_since THEN h.failing_days ELSE 0 END AS failing_days,
-	(SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id) AS last_delivery_at
+	greatest(h.last_attempt_at, (SELECT max(a.attempted_at) FROM attempts a WHERE a.subscription_id = s.id))
+		AS last_delivery_at
 	FROM subscriptions s JOIN subscription_health h ON h.subscription_id = s.id
 	WHERE s.store_id = ? AND s.deleted_at IS NULL`
 

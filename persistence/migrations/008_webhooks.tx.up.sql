@@ -114,6 +114,7 @@ CREATE TABLE subscription_health (
     watched_since   timestamptz,                -- failing_since of the counted streak
     watched_until   timestamptz,                -- end of the last day that was checked
     failing_days    int NOT NULL DEFAULT 0,     -- checked days with a failed attempt
+    last_attempt_at timestamptz,                -- time of the last attempt, once it is erased
     filter_error          text,                     -- last failed evaluation of the filter; null = none
     filter_error_event    text,
     filter_error_at       timestamptz,
