@@ -56,12 +56,12 @@ func NewWorkers(
 			WorkerStopTimeout:                  stopTimeout,
 			DisableWorkflowWorker:              true,
 		}),
-		jobs:      worker.New(temporal, JobTaskQueue, activityOptions(jobSlots, stopTimeout)),
-		mails:     worker.New(temporal, MailTaskQueue, activityOptions(mailSlots, stopTimeout)),
+		jobs:  worker.New(temporal, JobTaskQueue, activityOptions(jobSlots, stopTimeout)),
+		mails: worker.New(temporal, MailTaskQueue, activityOptions(mailSlots, stopTimeout)),
 		deadlines: worker.New(temporal, DeadlineTaskQueue, worker.Options{
 			MaxConcurrentActivityExecutionSize: deadlineSlots, WorkerStopTimeout: stopTimeout,
 		}),
-		shares:    newShares(),
+		shares: newShares(),
 	}
 	Register(w.fast)
 	Register(w.deadlines)
