@@ -181,8 +181,8 @@ func (w *world) keepLog(name string, p *harness.Process) error {
 	return errors.Join(err, file.Close())
 }
 
-// keepGoroutines keeps the stacks of all goroutines of the APIs and workers beside their logs. They show what waits for
-// what if a run does not end.
+// keepGoroutines saves the stacks of all goroutines of the APIs and workers beside their logs. If a run does not end,
+// they show where the work waits.
 func (w *world) keepGoroutines(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, stopTime)
 	defer cancel()

@@ -192,7 +192,9 @@ const unfinished = `SELECT what, n FROM (
 	SELECT 'products to sell again', count(*) FROM products WHERE sold_out_until IS NOT NULL AND deleted_at IS NULL
 		UNION ALL
 	SELECT kind || ' jobs', count(*) FROM jobs GROUP BY kind UNION ALL
-	SELECT 'reorderings', count(*) FROM subscriptions WHERE reordering AND deleted_at IS NULL
+	SELECT 'reorderings', count(*) FROM subscriptions WHERE reordering AND deleted_at IS NULL UNION ALL
+	SELECT 'dead letters of deleted webhooks', count(*) FROM deliveries d JOIN subscriptions s ON s.id = d.subscription_id
+		WHERE d.status = 'dead_letter' AND s.deleted_at IS NOT NULL
 ) AS counted (what, n) WHERE n > 0`
 
 // settle waits until everything has ended, at most for some time. It returns the rest.
