@@ -92,6 +92,21 @@ func altered(body map[string]any, change map[string]any) map[string]any {
 
 type object = map[string]any
 
+// The error of a long member that occurs twice, or contains NUL, shows its start only.
+func TestLongMembersAreCut(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	name := strings.Repeat("é", 10_000)
+	for fault, body := range map[string]string{
+		"twice": `{"` + name + `":1,"` + name + `":1}`, "with NUL": `{"` + name + `":"\u0000"}`,
+	} {
+		refused := w.do("POST", "/auth/login", "", body).refused(app.CodeValidationFailed, strings.Repeat("é", 100)+"…")
+		if n := refused.Body.Len(); n > 1000 {
+			t.Errorf("%s: got a response of %d bytes, want at most 1,000", fault, n)
+		}
+	}
+}
+
 func TestBadOrders(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
