@@ -23,7 +23,7 @@
 -- attempt.
 -- A first attempt of a delivery that was queued again or ended meanwhile, and is therefore not counted for the plan,
 -- counts again in the window of its claim.
--- No earlier attempt has a retry, also if the record of the previous one was lost with the end of the database's log.
+-- It ends the retries of all earlier attempts: a restored database can lack the record of the previous one.
 -- Only health rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT DISTINCT ON (delivery_id, number)
