@@ -90,7 +90,7 @@ func checkIsolation(alone, beside delays) (found []violation) {
 func compare(ctx context.Context, o options, dir string, out io.Writer) error {
 	o.measured = delays{}
 	alone := o
-	alone.sites, alone.faults, alone.measured = []string{quiet}, nil, delays{}
+	alone.sites, alone.faults, alone.measured, alone.total = []string{quiet}, nil, delays{}, &totals{}
 	o.alone = alone.measured
 	for name, each := range []options{alone, o} {
 		own := filepath.Join(dir, fmt.Sprint(name))

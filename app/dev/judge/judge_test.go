@@ -19,7 +19,8 @@ func TestShortRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{
-		lasts: 40 * time.Second, ends: 5 * time.Minute, seed: 1, faults: selected, operations: all, sites: everywhere,
+		lasts: 40 * time.Second, ends: 5 * time.Minute, seed: 1, seeds: 1, faults: selected, operations: all,
+		sites: everywhere,
 	}
 	err = judge(t.Context(), o, t.Output())
 	if err != nil && os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
@@ -33,12 +34,13 @@ func TestShortRun(t *testing.T) {
 // TestParse checks the flags.
 func TestParse(t *testing.T) {
 	t.Parallel()
-	args := []string{"--seconds", "600", "--seed", "7", "--faults", "kill-worker", "--operations", "3-9"}
+	args := []string{"--seconds", "600", "--seed", "7", "--faults", "kill-worker", "--operations", "3-9", "--seeds", "10"}
 	o, err := parse(args, t.Output())
-	if err != nil || o.lasts != 10*time.Minute || o.seed != 7 || len(o.faults) != 1 || o.operations != (span{3, 9}) {
+	if err != nil || o.lasts != 10*time.Minute || o.seed != 7 || len(o.faults) != 1 || o.operations != (span{3, 9}) ||
+		o.seeds != 10 {
 		t.Errorf("got %+v, error %v", o, err)
 	}
-	for _, args := range [][]string{{"--faults", "flood"}, {"--seconds", "0"}, {"now"}, {"--operations", "x"}} {
+	for _, args := range [][]string{{"--faults", "flood"}, {"--seconds", "0"}, {"--seeds", "0"}, {"now"}, {"--operations", "x"}} {
 		if _, err := parse(args, t.Output()); err == nil || err == flag.ErrHelp {
 			t.Errorf("%v: got error %v, want one", args, err)
 		}

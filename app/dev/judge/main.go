@@ -23,6 +23,7 @@ type options struct {
 	lasts      time.Duration // of the operations and faults
 	ends       time.Duration // within which everything must have ended after them
 	seed       uint64
+	seeds      int // number of runs, each with the next seed
 	faults     []fault
 	operations span
 	keep       bool
@@ -32,6 +33,7 @@ type options struct {
 	sites     []string // that make operations
 	alone     delays   // of the quiet restaurant in a run of its own; nil = are not compared
 	measured  delays   // receives the delays of the run; nil = they are not measured
+	total     *totals  // receives what the run has made
 }
 
 func main() {
@@ -60,6 +62,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	seconds := set.Int("seconds", 60, "duration of the operations and faults")
 	ends := set.Int("ends", 300, "seconds within which everything must have ended after them")
 	set.Uint64Var(&o.seed, "seed", 0, "seed of the operations and faults; 0 chooses one")
+	set.IntVar(&o.seeds, "seeds", 1, "number of runs, each with the next seed")
 	names := set.String("faults", "", "names of the faults, separated by commas, or none; all by default")
 	set.Var(&o.operations, "operations", "numbers of the operations to make, as FIRST-LAST; all by default")
 	set.BoolVar(&o.isolation, "isolation", false, "compare the delays of the quiet restaurant with a run of it alone")
@@ -76,7 +79,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	if err := set.Parse(args); err != nil {
 		return o, err
 	}
-	if set.NArg() > 0 || *seconds <= 0 || *ends <= 0 {
+	if set.NArg() > 0 || *seconds <= 0 || *ends <= 0 || o.seeds <= 0 {
 		return o, errors.New("invalid arguments; run with -h for usage")
 	}
 	o.lasts, o.ends = time.Duration(*seconds)*time.Second, time.Duration(*ends)*time.Second
@@ -88,8 +91,36 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, err
 }
 
-// judge makes a run, and searches for a shorter one if it fails and the options ask for it.
+// judge makes the runs, and searches for a shorter one of each that fails if the options ask for it. All of them together
+// must have made the required operations.
 func judge(ctx context.Context, o options, out io.Writer) error {
+	o.total = &totals{}
+	var failed error
+	for range o.seeds {
+		if ctx.Err() != nil {
+			return errors.Join(failed, ctx.Err())
+		}
+		failed = errors.Join(failed, judgeSeed(ctx, o, out))
+		o.seed++
+	}
+	if o.seeds > 1 {
+		failed = errors.Join(failed, o.total.print(out))
+	}
+	if o.operations != all || len(o.sites) != len(everywhere) {
+		return failed
+	}
+	missing := o.total.unsuccessful()
+	for _, text := range missing {
+		fmt.Fprintln(out, text)
+	}
+	if len(missing) > 0 {
+		failed = errors.Join(failed, fmt.Errorf("violated: %d required operations never succeeded", len(missing)))
+	}
+	return failed
+}
+
+// judgeSeed makes the run of a seed, and searches for a shorter one if it fails and the options ask for it.
+func judgeSeed(ctx context.Context, o options, out io.Writer) error {
 	fmt.Fprintf(out, "Seed %d, %s, bursts %s\n", o.seed, o.lasts, burstsOf(o.seed))
 	dir, err := trial(ctx, o, out)
 	if dir != "" {

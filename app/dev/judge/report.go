@@ -12,7 +12,7 @@ import (
 )
 
 const (
-	// longRun is the duration from which each required operation must have succeeded during each fault.
+	// longRun is the duration of all runs from which each required operation must have succeeded during each fault.
 	longRun = 10 * time.Minute
 	// timelines is the number of violations whose timeline a report shows.
 	timelines = 10
@@ -30,14 +30,31 @@ func (t tally) String() string {
 	return fmt.Sprintf("%d/%d/%d", t[done], t[refused], t[unknown])
 }
 
-// count returns the results by kind and fault. An operation counts for each fault during which it ran.
-func count(h *history) map[string]map[string]tally {
-	counted := map[string]map[string]tally{}
+// totals are what one or more runs have made.
+type totals struct {
+	runs, operations, requests int
+	repeated                   int // requests beyond the recorded attempts
+	lasts                      time.Duration
+	faults                     map[string]int
+	tallies                    map[string]map[string]tally // of the operations by kind and fault
+}
+
+// add adds a run, except for its repeated requests. An operation counts for each fault during which it ran.
+func (t *totals) add(h *history) {
+	if t.runs++; t.runs == 1 {
+		t.faults, t.tallies = map[string]int{}, map[string]map[string]tally{}
+	}
+	t.lasts += h.Lasts
+	t.operations += len(h.Operations)
+	t.requests += len(h.Requests)
+	for _, d := range h.Disturbances {
+		t.faults[d.Fault]++
+	}
 	for _, o := range h.Operations {
-		row := counted[o.Kind]
+		row := t.tallies[o.Kind]
 		if row == nil {
 			row = map[string]tally{}
-			counted[o.Kind] = row
+			t.tallies[o.Kind] = row
 		}
 		for _, fault := range during(h, o.Begin, o.End) {
 			if row[fault] == nil {
@@ -46,7 +63,6 @@ func count(h *history) map[string]map[string]tally {
 			row[fault][o.Result]++
 		}
 	}
-	return counted
 }
 
 // during returns the names of the faults of a time, or calm.
@@ -62,37 +78,63 @@ func during(h *history, begin, end time.Time) (names []string) {
 	return names
 }
 
-// columns returns calm and the faults of a run in the order of the table of faults.
-func columns(h *history) []string {
+// columns returns calm and the faults that occurred, in the order of the table of faults.
+func (t *totals) columns() []string {
 	list := []string{calm}
 	for _, f := range faults {
-		if slices.ContainsFunc(h.Disturbances, func(d disturbance) bool { return d.Fault == f.name }) {
+		if t.faults[f.name] > 0 {
 			list = append(list, f.name)
 		}
 	}
 	return list
 }
 
-// unsuccessful returns a violation for each required operation that has never succeeded during a fault.
-func unsuccessful(h *history) (found []violation) {
-	counted := count(h)
+// unsuccessful returns a text for each required operation that has never succeeded during a fault, if the runs were long
+// enough together.
+func (t *totals) unsuccessful() (list []string) {
+	if t.lasts < longRun {
+		return nil
+	}
 	for _, k := range kinds {
-		for _, fault := range columns(h) {
-			if t := counted[k.name][fault]; k.required && t[done] == 0 {
-				found = append(found, violation{
-					Checker: "operations", Text: fmt.Sprintf("%s never succeeded during %s: %s", k.name, fault, t),
-				})
+		for _, fault := range t.columns() {
+			if results := t.tallies[k.name][fault]; k.required && results[done] == 0 {
+				list = append(list, fmt.Sprintf("%s never succeeded during %s: %s", k.name, fault, results))
 			}
 		}
 	}
-	return found
+	return list
 }
 
-// report prints the table of operations, and the violations with their timelines. It returns an error if there are any.
-func report(ctx context.Context, w *world, h *history, found []violation, out io.Writer) error {
-	if err := printTable(h, out); err != nil {
-		return err
+// print prints the sums, and the operations by fault as a table of Markdown.
+func (t *totals) print(out io.Writer) error {
+	faults := 0
+	for _, n := range t.faults {
+		faults += n
 	}
+	fmt.Fprintf(out, "\nRuns: %d, %s, %d operations, %d faults of %d kinds, %d requests of webhooks, %d of them repeated\n",
+		t.runs, t.lasts, t.operations, faults, len(t.faults), t.requests, t.repeated)
+	return t.printTable(out)
+}
+
+// printTable prints the operations by fault, as a table of Markdown.
+func (t *totals) printTable(out io.Writer) error {
+	names := t.columns()
+	fmt.Fprint(out, "\nOperations: done/refused/unknown\n\n")
+	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
+	fmt.Fprintf(table, "| operation\t| %s\t|\n", strings.Join(names, "\t| "))
+	fmt.Fprintf(table, "|---\t%s|\n", strings.Repeat("|---\t", len(names)))
+	for _, kind := range slices.Sorted(maps.Keys(t.tallies)) {
+		fmt.Fprintf(table, "| %s\t", kind)
+		for _, name := range names {
+			fmt.Fprintf(table, "| %s\t", t.tallies[kind][name])
+		}
+		fmt.Fprint(table, "|\n")
+	}
+	return table.Flush()
+}
+
+// report prints the violations with their timelines. It returns an error if there are any.
+func report(ctx context.Context, w *world, h *history, found []violation, out io.Writer) error {
 	if len(found) == 0 {
 		return nil
 	}
@@ -146,21 +188,4 @@ func subject(v violation) string {
 		}
 	}
 	return text
-}
-
-// printTable prints the operations by fault, as a table of Markdown.
-func printTable(h *history, out io.Writer) error {
-	counted, names := count(h), columns(h)
-	fmt.Fprint(out, "\nOperations: done/refused/unknown\n\n")
-	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
-	fmt.Fprintf(table, "| operation\t| %s\t|\n", strings.Join(names, "\t| "))
-	fmt.Fprintf(table, "|---\t%s|\n", strings.Repeat("|---\t", len(names)))
-	for _, kind := range slices.Sorted(maps.Keys(counted)) {
-		fmt.Fprintf(table, "| %s\t", kind)
-		for _, name := range names {
-			fmt.Fprintf(table, "| %s\t", counted[kind][name])
-		}
-		fmt.Fprint(table, "|\n")
-	}
-	return table.Flush()
 }

@@ -106,15 +106,17 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	}
 	h.lock.Lock() // receivers may still get requests
 	defer h.lock.Unlock()
-	var found []violation
-	if o.lasts >= longRun && o.operations == all && len(o.sites) == len(everywhere) {
-		found = unsuccessful(h)
+	o.total.add(h)
+	var made totals
+	made.add(h)
+	if err := made.printTable(out); err != nil {
+		return err
 	}
 	forget(h, state)
 	if err := h.write(filepath.Join(dir, "history.json")); err != nil {
 		return err
 	}
-	found = append(found, own(w, h, open)...)
+	found := own(w, h, open)
 	for _, c := range rules {
 		for _, v := range c.check(h, state) {
 			v.Checker = c.name
@@ -129,7 +131,9 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if o.alone != nil {
 		found = append(found, checkIsolation(o.alone, o.measured)...)
 	}
-	fmt.Fprintf(out, "%d requests beyond the recorded attempts, during faults\n", duplicates(h, state))
+	repeated := duplicates(h, state)
+	o.total.repeated += repeated
+	fmt.Fprintf(out, "%d requests beyond the recorded attempts, during faults\n", repeated)
 	return report(ctx, w, h, found, out)
 }
 

@@ -117,7 +117,7 @@ func (o options) command() string {
 // first run finds a violation. Only the logs and the database of the first run are kept.
 func shrinkRun(ctx context.Context, o options, first *violatedError, out io.Writer) {
 	fmt.Fprintf(out, "\nSearching for a shorter run that fails, for at most %s\n", shrinkTime)
-	o.faults = nil
+	o.faults, o.total = nil, &totals{}
 	for _, name := range first.faults {
 		o.faults = append(o.faults, faults[slices.IndexFunc(faults, func(f fault) bool { return f.name == name })])
 	}

@@ -1,0 +1,53 @@
+package main
+
+import (
+	"slices"
+	"strings"
+	"testing"
+	"time"
+)
+
+// TestTotals checks the sums of several runs, and that only runs of ten minutes together must have made each required
+// operation during each fault.
+func TestTotals(t *testing.T) {
+	t.Parallel()
+	one := func(result string) *history {
+		h := &history{Lasts: longRun / 2, Requests: make([]request, 3)}
+		for _, k := range kinds {
+			h.Operations = append(h.Operations, operation{
+				planned: planned{Kind: k.name}, Begin: noon, End: noon.Add(time.Second), Result: done,
+			})
+		}
+		h.Operations = append(h.Operations, operation{
+			planned: planned{Kind: "place order"}, Begin: noon.Add(time.Minute), End: noon.Add(2 * time.Minute),
+			Result: result,
+		})
+		h.addDisturbance(disturbance{Fault: "kill-worker", Begin: noon.Add(time.Minute), End: noon.Add(3 * time.Minute)})
+		return h
+	}
+	var total totals
+	total.add(one(refused))
+	if list := total.unsuccessful(); len(list) != 0 {
+		t.Errorf("half of the time: got %v, want nothing", list)
+	}
+	total.add(one(unknown))
+	if list := total.unsuccessful(); !slices.Contains(list, "place order never succeeded during kill-worker: 0/1/1") {
+		t.Errorf("got %q, want the order", list)
+	}
+	total.add(one(done))
+	if list := total.unsuccessful(); strings.Contains(strings.Join(list, "\n"), "place order") {
+		t.Errorf("the order is done: got %q", list)
+	}
+	total.repeated = 2
+	var out strings.Builder
+	if err := total.print(&out); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{
+		"Runs: 3, 15m0s, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated", "| no fault", "| 1/1/1",
+	} {
+		if !strings.Contains(out.String(), want) {
+			t.Errorf("got %s, want %q", &out, want)
+		}
+	}
+}
