@@ -63,6 +63,28 @@ func TestLoad(t *testing.T) {
 	}
 }
 
+// TestLateAttempt checks that the log has a first attempt that is recorded after its delivery was cancelled, because it
+// counts for the plan again.
+func TestLateAttempt(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	must(t, watch(t.Context(), db.OwnerURL))
+	r := persistencetest.Open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	r.PlaceOne(t, db)
+	claim := persistencetest.Claim(t, db)[0]
+	conn, err := pgx.Connect(t.Context(), db.OwnerURL)
+	must(t, err)
+	defer conn.Close(context.Background())
+	_, err = conn.Exec(t.Context(), "UPDATE deliveries SET status = 'cancelled', ended_at = now(), check_at = NULL")
+	must(t, err)
+	persistencetest.Attempt(t, db, claim.ID, 1, app.AttemptRetrying, time.Millisecond)
+	steps := loaded(t, db).Steps[string(claim.ID)]
+	if last := steps[len(steps)-1]; last.Status != "cancelled" || last.Attempts != 1 {
+		t.Errorf("got %+v, want a cancelled delivery with an attempt", last)
+	}
+}
+
 // loaded loads the state of a database. It has no workflows.
 func loaded(t *testing.T, db *persistencetest.Database) *state {
 	t.Helper()

@@ -41,5 +41,6 @@ CREATE TRIGGER judge AFTER DELETE ON plan_windows FOR EACH ROW EXECUTE FUNCTION 
 CREATE TRIGGER judge_insert AFTER INSERT ON deliveries FOR EACH ROW EXECUTE FUNCTION judge.write();
 CREATE TRIGGER judge_update AFTER UPDATE ON deliveries FOR EACH ROW
     WHEN ((OLD.status, OLD.generation, OLD.counted_in, OLD.replays, OLD.ordered)
-        IS DISTINCT FROM (NEW.status, NEW.generation, NEW.counted_in, NEW.replays, NEW.ordered))
+        IS DISTINCT FROM (NEW.status, NEW.generation, NEW.counted_in, NEW.replays, NEW.ordered)
+        OR OLD.attempts = OLD.schedule_base AND NEW.attempts > OLD.attempts) -- a late one can leave the status
     EXECUTE FUNCTION judge.write();
