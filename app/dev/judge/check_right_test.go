@@ -230,6 +230,24 @@ func TestReplayOfAnUnattemptedDelivery(t *testing.T) {
 	}
 }
 
+// TestRecordOfARequeuedReplay checks that a replay that was claimed, and queued again while its workflow ran, may be
+// recorded as what it became, and that one that was never claimed may not.
+func TestRecordOfARequeuedReplay(t *testing.T) {
+	t.Parallel()
+	for claimed, want := range map[bool]int{true: 0, false: 1} {
+		b := rightBook()
+		b.replay("e-o2/w1", "")
+		if claimed {
+			b.claim("e-o2/w1")
+			b.change("e-o2/w1", func(d *deliveryRow) { d.Status = "queued" })
+		}
+		b.attempt("e-o2/w1", 204)
+		if found := checkSteps(b.h, b.s); len(found) != want {
+			t.Errorf("claimed: %t: got %+v, want %d violations", claimed, found, want)
+		}
+	}
+}
+
 // TestInterruptedAttempt checks that the last attempt of a delivery may be repeated at a fault that begins during it.
 func TestInterruptedAttempt(t *testing.T) {
 	t.Parallel()

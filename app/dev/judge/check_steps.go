@@ -14,9 +14,9 @@ var allowed = []string{
 	"queued dead_letter", "dead_letter delivered", "dead_letter cancelled",
 }
 
-// checkSteps checks docs/architecture.md#states-of-a-delivery. A first delivery that was queued again while its
-// workflow ran is recorded as what it became. A replay that is queued is only claimed, or ended without an attempt: no
-// record of an earlier attempt takes its place.
+// checkSteps checks docs/architecture.md#states-of-a-delivery. A delivery that was claimed, and queued again while its
+// workflow ran, is recorded as what it became. A queued replay that was not claimed yet is only claimed, or ended
+// without an attempt: no record of an earlier attempt takes its place.
 func checkSteps(_ *history, s *state) (found []violation) {
 	for _, d := range s.everyDelivery() {
 		steps := s.Steps[d.ID]
@@ -27,16 +27,22 @@ func checkSteps(_ *history, s *state) (found []violation) {
 		if first := steps[0]; first.Status != "queued" {
 			found = append(found, ofDelivery(d, "begins as %s", first.Status))
 		}
+		claims := 0 // before the last replay
 		for i, to := range steps[1:] {
 			from := steps[i]
 			change := from.Status + " " + to.Status
-			switch replayed := to.Replays - from.Replays; {
+			replayed := to.Replays - from.Replays
+			if replayed > 0 {
+				claims = to.Generation
+			}
+			unclaimed := from.isReplay() && from.Generation == claims
+			switch {
 			case replayed > 0 && (!from.ended() || to.Status != "queued" || replayed != 1):
 				found = append(found, ofDelivery(d, "%d replays change it from %s", replayed, change))
 			case replayed > 0, from.Status == to.Status:
-			case from.Status == "queued" && from.isReplay() && to.Status != "pending" && !endedUnmade(to):
+			case from.Status == "queued" && unclaimed && to.Status != "pending" && !endedUnmade(to):
 				found = append(found, ofDelivery(d, "a queued replay becomes %s without a claim", to.Status))
-			case from.Status == "queued" && !from.isReplay() && to.Attempts > from.Attempts:
+			case from.Status == "queued" && !unclaimed && to.Attempts > from.Attempts:
 			case !slices.Contains(allowed, change):
 				found = append(found, ofDelivery(d, "changes from %s", strings.Replace(change, " ", " to ", 1)))
 			}

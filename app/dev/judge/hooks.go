@@ -15,6 +15,9 @@ type hooked struct {
 	receivers []*receiver
 }
 
+// hangs reports whether the present receiver of the webhook hangs. The lock of the site must be held.
+func (h *hooked) hangs() bool { return h.receivers[len(h.receivers)-1].behavior == hangs }
+
 // webhooksAtBegin returns the number of webhooks that a site is set up with.
 func (s *site) webhooksAtBegin() int {
 	switch s.name {
@@ -31,17 +34,21 @@ func (s *site) webhooksAtBegin() int {
 	return 1
 }
 
-// subscribe creates webhook n of the begin. The first one receives all events in order and responds. The receiver of
-// the second one of a site that renews its webhooks hangs.
+// subscribe creates webhook n of the begin. The first one, and the second one of a site that renews its webhooks,
+// receive all events in order. The receiver of the first one responds. That of the second one hangs, so that events of
+// an order wait for dead letters and replays of earlier ones.
 func (s *site) subscribe(ctx context.Context, n int) error {
 	random := rand.New(rand.NewPCG(s.all.h.Seed, uint64(n))) //nolint:gosec // repeatable
 	in, r := s.newWebhook(random)
-	if n == 0 {
-		r.behavior = responds
+	renewed := n == 1 && slices.Contains(unsettled, s.name)
+	if n == 0 || renewed {
 		in.Filter, in.Ordering = nil, new(comanda.WebhookOrderingResource)
 		in.Events = []comanda.SubscribableEventType{comanda.SubscribableEventTypeAll}
 	}
-	if n == 1 && slices.Contains(unsettled, s.name) {
+	switch {
+	case n == 0:
+		r.behavior = responds
+	case renewed:
 		r.behavior = hangs
 	}
 	created, err := s.key.CreateWebhook(ctx, in)

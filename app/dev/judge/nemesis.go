@@ -83,7 +83,7 @@ func selectFaults(names string) (list []fault, err error) {
 // the installation has time to recover.
 func (w *world) nemesis(ctx context.Context, h *history, list []fault, until time.Time, out io.Writer) error {
 	random := rand.New(rand.NewPCG(h.Seed, 1)) //nolint:gosec // repeatable
-	unit := min(max(h.Lasts/40, 2*time.Second), 15*time.Second)
+	unit := unitOf(h.Lasts)
 	var next []fault
 	for len(list) > 0 {
 		if len(next) == 0 {
@@ -96,7 +96,7 @@ func (w *world) nemesis(ctx context.Context, h *history, list []fault, until tim
 		if !slices.ContainsFunc(list, func(selected fault) bool { return selected.name == f.name }) {
 			continue
 		}
-		lasts := unit + time.Duration(own.Int64N(int64(3*unit)))
+		lasts := f.lasts(own, h.Lasts)
 		if time.Now().Add(unit + lasts).After(until) {
 			break
 		}
@@ -113,6 +113,27 @@ func (w *world) nemesis(ctx context.Context, h *history, list []fault, until tim
 	}
 	return wait(ctx, time.Until(until))
 }
+
+const (
+	// outlasts is the time by which some suspensions of a worker are longer: its leases, workflow tasks and attempts
+	// time out within 10 s, so that the other worker repeats them.
+	outlasts = 15 * time.Second
+	// outlastsFrom is the shortest run with such suspensions.
+	outlastsFrom = 2 * time.Minute
+)
+
+// lasts returns the duration of a fault in a run. Half of the suspensions of a worker outlast its timeouts.
+func (f fault) lasts(random *rand.Rand, run time.Duration) time.Duration {
+	unit := unitOf(run)
+	lasts := unit + time.Duration(random.Int64N(int64(3*unit)))
+	if f.name == "suspend-worker" && run >= outlastsFrom && random.IntN(2) == 0 {
+		lasts += outlasts
+	}
+	return lasts
+}
+
+// unitOf returns the shortest duration of a fault in a run, and the time between two faults.
+func unitOf(run time.Duration) time.Duration { return min(max(run/40, 2*time.Second), 15*time.Second) }
 
 // gentle are the faults that interrupt no attempt: the workers run, or end in their own time.
 var gentle = []string{

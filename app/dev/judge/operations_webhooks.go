@@ -132,9 +132,23 @@ func changeEvents(ctx context.Context, t *turn) error {
 	return t.changeWebhook(ctx, comanda.ChangeWebhookRequest{Events: events}, fmt.Sprint(events))
 }
 
+// another chooses a webhook whose receiver does not hang, since renewals need those that do.
+func (t *turn) another() (*hooked, error) {
+	chosen, err := t.webhook()
+	if err != nil {
+		return nil, err
+	}
+	t.site.lock.Lock()
+	defer t.site.lock.Unlock()
+	if chosen.hangs() {
+		return nil, errNoTarget
+	}
+	return chosen, nil
+}
+
 // moveWebhook gives a webhook another receiver.
 func moveWebhook(ctx context.Context, t *turn) error {
-	chosen, err := t.webhook()
+	chosen, err := t.another()
 	if err != nil {
 		return err
 	}
@@ -174,7 +188,7 @@ func deleteWebhook(ctx context.Context, t *turn) error {
 	if few {
 		return errNoTarget
 	}
-	chosen, err := t.webhook()
+	chosen, err := t.another()
 	if err != nil {
 		return err
 	}

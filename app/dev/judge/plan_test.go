@@ -5,6 +5,8 @@ import (
 	"slices"
 	"testing"
 	"time"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // TestPlanIsRepeatable checks that a seed decides the operations.
@@ -47,6 +49,27 @@ func TestPlanHasEveryKind(t *testing.T) {
 	}
 	if part := len(plan) / twinPart; twins < part/2 || twins > part*2 {
 		t.Errorf("pairs of operations: got %d of %d operations, want about %d", twins, len(plan), part)
+	}
+}
+
+// TestInvitationsExceedABudget checks that the websites of a run of two minutes together invite the stranger more often
+// than one of them may mail an address, and that more than one of them invites.
+func TestInvitationsExceedABudget(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		invitations := map[string]int{}
+		for _, p := range newPlan(seed, 2*time.Minute) {
+			if p.Kind == "invite" {
+				invitations[p.Site]++
+			}
+		}
+		total := 0
+		for _, n := range invitations {
+			total += min(n, app.InvitationsPerHour)
+		}
+		if want := 5 * app.MailsPerAddress / 4; total < want || len(invitations) < 2 {
+			t.Errorf("seed %d: got the invitations %v, want %d of several websites", seed, invitations, want)
+		}
 	}
 }
 
