@@ -107,10 +107,10 @@ func fillOrders(b *testing.B, db *persistencetest.Database, store app.StoreID) i
 	exec(`INSERT INTO option_sales SELECT store_id, business_date, product_id, 'opg_1', 'opt_' || position, 'EUR',
 		'Size',
 			'Large', count(*), 20 * count(*) FROM order_items WHERE store_id = $1 GROUP BY 1, 2, 3, 4, 5`, store)
-	exec(`INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor, currency, reason, provider_refund_id,
-		business_date, created_at)
-		SELECT bench_id('ref', n), $1, bench_id('pay', n), bench_id('ord', n), 100, 'EUR', 'cold', 're', (`+at+`)::date,
-			`+at+` FROM generate_series(100, $3::int, 100) n`, store, noon, orders)
+	exec(`INSERT INTO refunds (id, store_id, payment_id, order_id, provider, amount_minor, currency, reason,
+		provider_refund_id, business_date, created_at)
+		SELECT bench_id('ref', n), $1, bench_id('pay', n), bench_id('ord', n), 'STRIPE', 100, 'EUR', 'cold', 're_' || n,
+			(`+at+`)::date, `+at+` FROM generate_series(100, $3::int, 100) n`, store, noon, orders)
 	exec("DROP FUNCTION bench_id")
 	for _, statement := range sumOrders {
 		exec(statement, store)

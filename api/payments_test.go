@@ -223,9 +223,13 @@ func TestRepeatedPayments(t *testing.T) {
 			w.do("POST", refunds, w.tokens["OWNER"], altered(refund, object{name: value})).refused(app.CodeConflict)
 		})
 	}
-	// The same id of another payment is another refund.
-	w.do("POST", "/payments/"+string(w.pay(s, 500).ID)+"/refunds", w.tokens["OWNER"], refund).ok(201, nil)
-	for event, want := range map[app.EventType]int{app.EventPaymentSucceeded: 3, app.EventPaymentRefunded: 2,
+	// A provider's id names one refund: of one payment, and of one provider.
+	w.do("POST", "/payments/"+string(w.pay(s, 500).ID)+"/refunds", w.tokens["OWNER"], refund).refused(app.CodeConflict)
+	var elsewhere app.Payment
+	w.do("POST", path, w.tokens["STAFF"], altered(body, object{"provider": "PAYPAL", "transactionId": "t2"})).
+		ok(201, &elsewhere)
+	w.do("POST", "/payments/"+string(elsewhere.ID)+"/refunds", w.tokens["OWNER"], refund).ok(201, nil)
+	for event, want := range map[app.EventType]int{app.EventPaymentSucceeded: 4, app.EventPaymentRefunded: 2,
 		app.EventPaymentFailed: 0} {
 		if n := len(w.eventData("own", event)); n != want {
 			t.Errorf("%s: got %d events, want %d", event, n, want)

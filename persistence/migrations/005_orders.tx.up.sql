@@ -188,6 +188,7 @@ CREATE TABLE refunds (
     store_id           text NOT NULL REFERENCES stores,
     payment_id         text NOT NULL REFERENCES payments,
     order_id           text NOT NULL REFERENCES orders,
+    provider           text NOT NULL, -- of the payment
     amount_minor       bigint NOT NULL CHECK (amount_minor > 0), -- with the tip
     tip_minor          bigint NOT NULL DEFAULT 0 CHECK (tip_minor BETWEEN 0 AND amount_minor),
     currency           text NOT NULL,
@@ -196,7 +197,7 @@ CREATE TABLE refunds (
     order_version      bigint NOT NULL DEFAULT 1, -- of the order when the refund was recorded
     business_date      date NOT NULL, -- business day of the refund, not of the order
     created_at         timestamptz NOT NULL,
-    UNIQUE (payment_id, provider_refund_id)
+    UNIQUE (store_id, provider, provider_refund_id)
 );
 CREATE INDEX refunds_of_payment ON refunds (store_id, payment_id, created_at, id);
 CREATE INDEX refunds_of_order ON refunds (store_id, order_id);

@@ -78,9 +78,10 @@ func (r restaurant) refundSome(t *testing.T, db *persistencetest.Database) {
 	owner, err := sql.Open("pgx", db.OwnerURL)
 	must(t, err)
 	defer owner.Close()
-	_, err = owner.ExecContext(t.Context(), `INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor,
-			currency, reason, provider_refund_id, business_date, created_at)
-		SELECT 'rfd_' || p.id, p.store_id, p.id, p.order_id, 1, p.currency, '', '', p.business_date, p.created_at
+	_, err = owner.ExecContext(t.Context(), `INSERT INTO refunds (id, store_id, payment_id, order_id, provider,
+			amount_minor, currency, reason, provider_refund_id, business_date, created_at)
+		SELECT 'rfd_' || p.id, p.store_id, p.id, p.order_id, p.provider, 1, p.currency, '', p.id, p.business_date,
+			p.created_at
 		FROM payments p JOIN orders o ON o.id = p.order_id WHERE p.store_id IN ($1, $2) AND o.number % 10 = 0`,
 		r.Stores[0], r.Stores[1])
 	must(t, err)

@@ -119,7 +119,7 @@ func (d trading) trade(random *rand.Rand, steps int) {
 				if d.expect(err, app.CodeValidationFailed); err == nil {
 					_, err = d.db.RefundPayment(d.Context(), now.AddDate(0, 0, 1), d.store, payment.ID,
 						app.NewRefund{AmountMinor: 100 + random.Int64N(900), TipMinor: random.Int64N(101),
-							Reason: "cold", ProviderRefundID: "re"}, app.Actor{}, nil)
+							Reason: "cold", ProviderRefundID: string(payment.ID)}, app.Actor{}, nil)
 					d.expect(err, app.CodeRefundExceedsPayment)
 				}
 				continue

@@ -76,10 +76,10 @@ func TestErasureUsesIndexes(t *testing.T) {
 			SELECT 'pay_' || number, store_id, id, 'STRIPE', id, 'SUCCEEDED', 100, 'EUR', '', '', '', 100,
 				business_date, $2
 			FROM orders WHERE $1 <> ''`,
-		`INSERT INTO refunds (id, store_id, payment_id, order_id, amount_minor, currency, reason, provider_refund_id,
-				business_date, created_at)
-			SELECT 'ref_' || number, store_id, 'pay_' || number, id, 100, 'EUR', '', id, business_date, $2 FROM orders
-			WHERE $1 <> ''`,
+		`INSERT INTO refunds (id, store_id, payment_id, order_id, provider, amount_minor, currency, reason,
+				provider_refund_id, business_date, created_at)
+			SELECT 'ref_' || number, store_id, 'pay_' || number, id, 'STRIPE', 100, 'EUR', '', id, business_date, $2
+			FROM orders WHERE $1 <> ''`,
 		`INSERT INTO reservations (id, store_id, status, customer_id, customer_name, customer_email, customer_phone,
 				party_size, start_at, end_at, notes, cancellation_reason, version, created_at, updated_at)
 			SELECT 'res_' || n, $1, 'COMPLETED', 'cus_' || n % 2000, '', '', '', 1, $2,

@@ -30,8 +30,8 @@ func TestPaymentSumsMatchRows(t *testing.T) {
 		must(t, err)
 		if i%3 == 1 && in.Status == app.PaymentSucceeded {
 			_, err := c.db.RefundPayment(t.Context(), at.AddDate(0, 0, random.IntN(3)), c.store, payment.ID,
-				app.NewRefund{AmountMinor: 100 + in.TipMinor/2, TipMinor: in.TipMinor / 2, ProviderRefundID: "re"},
-				app.Actor{}, nil)
+				app.NewRefund{AmountMinor: 100 + in.TipMinor/2, TipMinor: in.TipMinor / 2,
+					ProviderRefundID: string(payment.ID)}, app.Actor{}, nil)
 			must(t, err)
 		}
 	}

@@ -47,6 +47,7 @@ type refundRow struct {
 	StoreID          app.StoreID
 	PaymentID        app.PaymentID
 	OrderID          app.OrderID
+	Provider         string // of the payment
 	AmountMinor      int64
 	TipMinor         int64
 	Currency         app.Currency
@@ -201,8 +202,8 @@ func (db *DB) Payments(
 
 // RefundPayment records a provider's refund of a payment, also in the audit trail, and emits payment.refunded. It does
 // not store the reason of a refund of an erased customer. If the same refund is already recorded with the same values,
-// it returns that refund and sets once.Existed; with other values it returns CONFLICT. It also returns NOT_FOUND,
-// REFUND_EXCEEDS_PAYMENT, and the errors of [pg.RunOnce].
+// it returns that refund and sets once.Existed; with other values, or for another payment of the provider, it returns
+// CONFLICT. It also returns NOT_FOUND, REFUND_EXCEEDS_PAYMENT, and the errors of [pg.RunOnce].
 func (db *DB) RefundPayment(
 	ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor,
 	once *pg.Once,
@@ -245,15 +246,16 @@ func (db *DB) RefundPayment(
 		}
 		row := refundRow{
 			ID: app.NewID[app.RefundID](now), StoreID: store, PaymentID: id, OrderID: order.ID,
-			AmountMinor: in.AmountMinor, TipMinor: in.TipMinor, Currency: payment.Currency, Reason: in.Reason,
-			ProviderRefundID: in.ProviderRefundID, OrderVersion: order.Version, BusinessDate: day, CreatedAt: now,
+			Provider: payment.Provider, AmountMinor: in.AmountMinor, TipMinor: in.TipMinor, Currency: payment.Currency,
+			Reason: in.Reason, ProviderRefundID: in.ProviderRefundID, OrderVersion: order.Version, BusinessDate: day,
+			CreatedAt: now,
+		}
+		if err := insertRefund(ctx, tx, row); err != nil {
+			return app.Refund{}, err
 		}
 		refund := row.refund()
 		payment, data, err := payment.Refunded(refund)
 		if err != nil {
-			return app.Refund{}, err
-		}
-		if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 			return app.Refund{}, err
 		}
 		_, err = tx.NewRaw("UPDATE payments SET refunded_minor = ?, refunded_tip = ? WHERE store_id = ? AND id = ?",
@@ -273,6 +275,20 @@ func (db *DB) RefundPayment(
 		}
 		return refund, delivery.EmitPayment(ctx, tx, now, store, app.EventPaymentRefunded, order.ID, data)
 	})
+}
+
+// insertRefund writes a refund. It returns CONFLICT if the provider's id is that of a refund of another payment.
+func insertRefund(ctx context.Context, tx bun.Tx, row refundRow) error {
+	result, err := tx.NewInsert().Model(&row).On("CONFLICT (store_id, provider, provider_refund_id) DO NOTHING").
+		Exec(ctx)
+	if err != nil {
+		return err
+	}
+	n, err := result.RowsAffected()
+	if err == nil && n == 0 {
+		err = app.Errorf(app.CodeConflict, "this refund of %s is already recorded for another payment", row.Provider)
+	}
+	return err
 }
 
 // lockPayment locks the order of a payment and returns both. The lock of the order protects its

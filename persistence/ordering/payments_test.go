@@ -211,6 +211,31 @@ func TestConcurrentPaymentsAndRefunds(t *testing.T) {
 	c.points(10) // 19 points for 1900, of which 1000 are left: 19 - ⌊19·900/1900⌋
 }
 
+// Of concurrent refunds of two payments with one id of the provider, one is recorded.
+func TestConcurrentRefundsWithOneID(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	c := till{T: t, db: db, store: r.Stores[0], ticks: &atomic.Int64{}}
+	var payments [2]app.Payment
+	for i := range payments {
+		c.order = r.PlaceOne(t, db)
+		var err error
+		payments[i], _, err = c.pay(aPayment(fmt.Sprint("pi_", i), 900))
+		must(t, err)
+	}
+	got := outcomes(func(i int) string {
+		_, existed, err := c.refund(payments[i%2].ID, "re_1", 900)
+		return outcome(existed, err)
+	})
+	if diff := cmp.Diff(map[string]int{"made": 1, "existed": 9, "CONFLICT": 10}, got); diff != "" {
+		t.Errorf("refunds (-want +got):\n%s", diff)
+	}
+	if n := c.events(app.EventPaymentRefunded); n != 1 {
+		t.Errorf("payment.refunded events: got %d, want 1", n)
+	}
+}
+
 // points checks the loyalty points of the order's customer and of the ledger.
 func (c till) points(want int) {
 	c.Helper()
