@@ -277,13 +277,37 @@ func TestReversalsStopAtZero(t *testing.T) {
 	}}) // 9500
 	var p app.Payment
 	w.do("POST", "/orders/"+string(earning.ID)+"/payments", w.tokens["OWNER"], altered(paymentBody(), object{
-		"amountMinor": 9500,
+		"amountMinor": 9700, "tipMinor": 200,
 	})).ok(201, &p)
 	w.setStatus(earning, app.OrderCompleted) // earns 95
-	m.redeem(150, nil)
+	redeeming := m.redeem(150, nil)
 	m.checkBalance("before the refund", 45, "REDEEMED -150", "EARNED 95")
-	w.do("POST", "/payments/"+string(p.ID)+"/refunds", w.tokens["OWNER"], refundBody(9500)).ok(201, nil)
+	refund := func(amount, tip int64) {
+		t.Helper()
+		w.do("POST", "/payments/"+string(p.ID)+"/refunds", w.tokens["OWNER"],
+			altered(refundBody(amount), object{"tipMinor": tip})).ok(201, nil)
+	}
+	refund(7600, 0)
 	m.checkBalance("after the refund", 0, "REVERSED -45", "REDEEMED -150", "EARNED 95")
+	w.setStatus(redeeming, app.OrderCancelled)
+	refund(200, 200)
+	m.checkBalance("after the refund of the tip", 150, "RETURNED 150", "REVERSED -45", "REDEEMED -150", "EARNED 95")
+	refund(1900, 0)
+	m.checkBalance("after the refund of the rest", 131, "REVERSED -19", "RETURNED 150", "REVERSED -45",
+		"REDEEMED -150", "EARNED 95")
+}
+
+// The return of a deposit reverses no points of an order that is not paid.
+func TestReturnedDepositsReverseNothing(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := w.addMemberOfClub(0)
+	placed, path := w.place(object{"customer": nil, "customerId": m.id}) // 1900
+	var p app.Payment
+	w.do("POST", path+"/payments", w.tokens["OWNER"], altered(paymentBody(), object{"amountMinor": 500})).ok(201, &p)
+	w.setStatus(placed, app.OrderCompleted)
+	w.do("POST", "/payments/"+string(p.ID)+"/refunds", w.tokens["OWNER"], refundBody(500)).ok(201, nil)
+	m.checkBalance("after the refund", 19, "EARNED 19")
 }
 
 // A paid order with points can be lowered, refunded and raised; its customer stays. Only a refund after which nothing

@@ -78,19 +78,18 @@ func (o Order) ReturnsPoints() bool {
 
 // EarnedPoints returns the points that the customer has earned with the order now: one per 100 minor units of the
 // subtotal minus the discount and the worth of redeemed points, once the order is completed
-// (docs/behaviour.md#loyalty-points). A refund reverses points in proportion to the refunded part of the total, rounded
-// down. A refund of an overpayment reverses none.
+// (docs/behaviour.md#loyalty-points). Refunds that compensate reverse points in proportion to the compensated part of
+// the total that is not paid again, rounded down. Other refunds reverse none.
 func (o Order) EarnedPoints() int64 {
 	if o.Status != OrderCompleted {
 		return 0
 	}
 	earned := (o.SubtotalMinor - o.DiscountMinor - o.LoyaltyMinor) / 100
-	due := min(o.TotalMinor, o.PaidMinor)
-	refunded := due - min(due, o.PaidMinor-o.RefundedMinor)
-	if refunded == 0 {
+	lost := min(o.CompensatedMinor, o.TotalMinor-o.Balance().held())
+	if lost <= 0 {
 		return earned
 	}
-	high, low := bits.Mul64(uint64(earned), uint64(refunded))
-	reversed, _ := bits.Div64(high, low, uint64(due)) // no overflow: refunded ≤ due
+	high, low := bits.Mul64(uint64(earned), uint64(lost))
+	reversed, _ := bits.Div64(high, low, uint64(o.TotalMinor)) // no overflow: lost ≤ total
 	return earned - int64(reversed)
 }

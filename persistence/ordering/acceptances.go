@@ -187,7 +187,7 @@ func (db *DB) cancelUnaccepted(
 	if err != nil {
 		return err
 	}
-	if err := saveMoved(ctx, tx, now, moved, items, app.SystemActor); err != nil {
+	if err := saveMoved(ctx, tx, now, order, moved, items, app.SystemActor); err != nil {
 		return err
 	}
 	return db.queue.EnqueueOrderMails(ctx, tx, now, order.StoreID, app.MailOrderCancelled, order.ID)

@@ -28,11 +28,10 @@ type loyaltyRow struct {
 }
 
 // settlePoints returns redeemed points if it is time, and adds an entry of the given kind to the ledger, so that the
-// earned points of a locked order match the order's status and amounts. It adds nothing if they already match, or the
-// order has no customer. Call it after each change of status, payments or refunds; refund is set for PointsReversed
-// only.
+// earned points of a locked order match its status and amounts. It adds nothing if they already match, or the order has
+// no customer. Call it after each change of status, payments or refunds; refund is set for PointsReversed only.
 func settlePoints(
-	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
+	ctx context.Context, tx bun.Tx, now time.Time, before, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
 ) error {
 	if err := returnPoints(ctx, tx, now, order); err != nil {
 		return err
@@ -48,8 +47,9 @@ func settlePoints(
 	if err != nil || change == 0 {
 		return err
 	}
-	if change < 0 {
-		if change, err = reversible(ctx, tx, order, kind, change); err != nil || change == 0 {
+	if change < 0 { // without the points that an earlier refund has left
+		change = max(change, order.EarnedPoints()-before.EarnedPoints())
+		if change, err = reversible(ctx, tx, order, change); err != nil || change == 0 {
 			return err
 		}
 	}
@@ -70,12 +70,10 @@ func addPoints(ctx context.Context, tx bun.Tx, order app.Order, points int64) er
 	return err
 }
 
-// reversible returns the part of a negative change that the balance of the customer allows: points that were redeemed
-// meanwhile stay. It locks the customer. Only refunds reverse points.
-func reversible(
-	ctx context.Context, tx bun.Tx, order app.Order, kind app.LoyaltyKind, change int64,
-) (int64, error) {
-	if kind != app.PointsReversed {
+// reversible returns the part of a refund's change, 0 or negative, that the balance of the customer allows: points that
+// were redeemed meanwhile stay. It locks the customer. A payment changes nothing: the missing points have stayed.
+func reversible(ctx context.Context, tx bun.Tx, order app.Order, change int64) (int64, error) {
+	if change >= 0 {
 		return 0, nil
 	}
 	var balance int64

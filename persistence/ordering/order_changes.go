@@ -85,7 +85,7 @@ func (db *DB) ChangeOrderStatus(
 				return err
 			}
 		}
-		return saveMoved(ctx, tx, now, moved, items, change.By)
+		return saveMoved(ctx, tx, now, order, moved, items, change.By)
 	})
 	return moved, err
 }
@@ -114,7 +114,7 @@ func postpone(ctx context.Context, tx bun.Tx, now time.Time, before, moved app.O
 
 // saveMoved writes a locked order with a new status, its consequences and its events.
 func saveMoved(
-	ctx context.Context, tx bun.Tx, now time.Time, moved app.Order, items []itemRow, by app.Actor,
+	ctx context.Context, tx bun.Tx, now time.Time, before, moved app.Order, items []itemRow, by app.Actor,
 ) error {
 	if moved.Status == app.OrderCancelled {
 		if err := returnItems(ctx, tx, moved, items); err != nil {
@@ -127,7 +127,7 @@ func saveMoved(
 	if err := saveStatus(ctx, tx, moved); err != nil {
 		return err
 	}
-	if err := settlePoints(ctx, tx, now, moved, app.PointsEarned, ""); err != nil {
+	if err := settlePoints(ctx, tx, now, before, moved, app.PointsEarned, ""); err != nil {
 		return err
 	}
 	return emitOrderStatus(ctx, tx, now, moved, by)

@@ -134,8 +134,8 @@ func (db *DB) RecordPayment(
 			if order.PaidMinor > app.MaxAmountMinor-paid {
 				return app.Payment{}, app.Errorf(app.CodeAmountTooLarge, "the sum of the order's payments is too large")
 			}
-			order = order.Balanced(order.Balance().Paid(paid))
-			if err := saveMoney(ctx, tx, now, order, app.PointsRestored, ""); err != nil {
+			after := order.Balanced(order.Balance().Paid(paid))
+			if err := saveMoney(ctx, tx, now, order, after, app.PointsRestored, ""); err != nil {
 				return app.Payment{}, err
 			}
 		}
@@ -263,8 +263,8 @@ func (db *DB) RefundPayment(
 		if err != nil {
 			return app.Refund{}, err
 		}
-		order = order.Balanced(order.Balance().Refunded(refund.AmountMinor - refund.TipMinor))
-		if err := saveMoney(ctx, tx, now, order, app.PointsReversed, refund.ID); err != nil {
+		after := order.Balanced(order.Balance().Refunded(refund.AmountMinor - refund.TipMinor))
+		if err := saveMoney(ctx, tx, now, order, after, app.PointsReversed, refund.ID); err != nil {
 			return app.Refund{}, err
 		}
 		if err := pg.Audit(ctx, tx, now, store, by, app.AuditRefundIssued, string(id), map[string]any{
@@ -315,7 +315,7 @@ func lockPayment(ctx context.Context, tx bun.Tx, store app.StoreID, id app.Payme
 // saveMoney saves the paid, refunded and compensated amounts of a locked order and adjusts its customer's loyalty
 // points.
 func saveMoney(
-	ctx context.Context, tx bun.Tx, now time.Time, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
+	ctx context.Context, tx bun.Tx, now time.Time, before, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
 ) error {
 	_, err := tx.NewRaw(`UPDATE orders SET paid_minor = ?, refunded_minor = ?, compensated_minor = ?,
 			version = version + 1, updated_at = greatest(updated_at, ?)
@@ -328,7 +328,7 @@ func saveMoney(
 	if err := notifyOrder(ctx, order); err != nil {
 		return err
 	}
-	return settlePoints(ctx, tx, now, order, kind, refund)
+	return settlePoints(ctx, tx, now, before, order, kind, refund)
 }
 
 // selectPayments starts a query of payments.

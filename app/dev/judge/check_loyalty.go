@@ -70,15 +70,14 @@ func checkRedemptions(_ *history, s *state) (found []violation) {
 }
 
 // points returns the points of an order: one per 100 minor units of the subtotal less discount and redeemed points,
-// less the part of the total that is refunded.
+// less the part of the total that is compensated and not paid again.
 func points(o orderRow) int64 {
 	if o.Status != "COMPLETED" {
 		return 0
 	}
 	all := (o.SubtotalMinor - o.DiscountMinor - o.LoyaltyMinor) / 100
-	due := min(o.TotalMinor, o.PaidMinor)
-	if refunded := due - min(due, o.PaidMinor-o.RefundedMinor); refunded > 0 {
-		all -= all * refunded / due
+	if lost := min(o.CompensatedMinor, o.TotalMinor-o.PaidMinor+o.RefundedMinor); lost > 0 {
+		all -= all * lost / o.TotalMinor
 	}
 	return all
 }
