@@ -65,6 +65,10 @@ func TestAmendedTotals(t *testing.T) {
 	w.amend(placed, w.tokens["STAFF"], object{"items": []any{kept(item, object{"quantity": 4})}}).ok(200, &placed)
 	w.do("PATCH", path+"/status", w.tokens["STAFF"], statusBody("CONFIRMED")).ok(200, &placed)
 	w.amend(placed, w.tokens["STAFF"], lower).refused(app.CodeInsufficientRole)
+	gift := w.createProduct(object{"priceMinor": 99, "prices": object{}})
+	below := object{"items": []any{object{"productId": gift.ID, "quantity": 1}}} // the discount is 100
+	w.amend(placed, w.tokens["STAFF"], below).refused(app.CodeInsufficientRole)
+	w.amend(placed, w.tokens["MANAGER"], below).refused(app.CodeValidationFailed, "discountMinor")
 	high := placed.TotalMinor
 	w.amend(placed, w.tokens["MANAGER"], lower).ok(200, &placed)
 	var trail []app.AuditEntry

@@ -86,13 +86,18 @@ func (a *amendment) apply(ctx context.Context, tx bun.Tx) (app.Order, error) {
 	if a.rules, err = rulesOf(ctx, tx, a.before); err != nil {
 		return app.Order{}, err
 	}
-	if err := a.price(ctx, tx); err != nil {
-		return app.Order{}, err
+	err = a.price(ctx, tx)
+	total := a.row.TotalMinor
+	if app.CodeOf(err) == app.CodeValidationFailed { // a discount above the subtotal leaves less than nothing
+		total = -1
 	}
-	if a.before.LowersTotal(a.row.TotalMinor) {
+	if a.before.LowersTotal(total) {
 		if err := a.Caller.MayLowerTotal(a.rules.LowerTotals); err != nil {
 			return app.Order{}, err
 		}
+	}
+	if err != nil {
+		return app.Order{}, err
 	}
 	if err := a.setMembers(ctx, tx); err != nil {
 		return app.Order{}, err
