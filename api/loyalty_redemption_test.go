@@ -351,3 +351,67 @@ func TestAmendOrderWithPoints(t *testing.T) {
 	refund(150)
 	m.checkBalance("after the refund of the rest", 1000, "RETURNED 400", "REDEEMED -400")
 }
+
+// An order whose points have returned takes them again when it is raised or paid. A change for which the customer has
+// too few is refused; a payment takes the rest.
+func TestReturnedPointsAreTakenAgain(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	m := w.addMemberOfClub(400)
+	var order orderOut
+	pay := func(amount int64) (p app.Payment) {
+		t.Helper()
+		w.do("POST", "/orders/"+string(order.ID)+"/payments", w.tokens["OWNER"], altered(paymentBody(), object{
+			"amountMinor": amount, "transactionId": app.NewID[app.PaymentID](noon),
+		})).ok(201, &p)
+		return p
+	}
+	refund := func(p app.Payment) {
+		t.Helper()
+		w.do("POST", "/payments/"+string(p.ID)+"/refunds", w.tokens["OWNER"], refundBody(p.AmountMinor)).ok(201, nil)
+		w.do("GET", "/orders/"+string(order.ID), w.tokens["OWNER"], nil).ok(200, &order)
+	}
+	amend := func(quantity int) *response {
+		t.Helper()
+		return w.amend(order, w.tokens["OWNER"], object{"items": []any{
+			kept(order.Items[0], object{"quantity": quantity}),
+		}})
+	}
+	ledger := []string{"REDEEMED -400"}
+	expect := func(what string, points int64, entries ...string) {
+		t.Helper()
+		ledger = append(ledger, entries...)
+		m.checkBalance(what, points, slices.Clone(ledger)...)
+	}
+	order = m.redeem(400, nil) // 1900 − 800
+	refund(pay(1100))
+	expect("refunded", 400, "RETURNED 400")
+	amend(1).ok(200, &order) // 950 − 800
+	expect("lowered", 400)
+	w.exec("UPDATE customers SET loyalty_points = 399 WHERE id = $1", m.id)
+	amend(3).refused(app.CodeConflict)
+	w.exec("UPDATE customers SET loyalty_points = 400 WHERE id = $1", m.id)
+	w.do("PATCH", "/orders/"+string(order.ID)+"?dryRun=true", w.tokens["OWNER"], object{"items": []any{
+		kept(order.Items[0], object{"quantity": 3}),
+	}}, ifMatch(order.Version)).ok(200, nil)
+	expect("dry run", 400)
+	amend(3).ok(200, &order) // 2850 − 800, of which 1100 are compensated
+	expect("raised", 0, "REDEEMED -400")
+	if order.TotalMinor != 2050 || order.OutstandingMinor != 950 {
+		t.Errorf("raised: got total %d, outstanding %d, want 2050, 950", order.TotalMinor, order.OutstandingMinor)
+	}
+	amend(2).ok(200, &order)
+	expect("lowered to what is compensated", 400, "RETURNED 400")
+	w.setStatus(order, app.OrderConfirmed)
+	refund(pay(1100))
+	expect("paid and refunded again", 400, "REDEEMED -400", "RETURNED 400")
+	spent := m.redeem(250, nil)
+	expect("another order", 150, "REDEEMED -250")
+	last := pay(1100)
+	expect("paid with the rest", 0, "REDEEMED -150")
+	w.setStatus(spent, app.OrderCancelled)
+	expect("the other order is cancelled", 250, "RETURNED 250")
+	refund(last)
+	w.setStatus(order, app.OrderCancelled)
+	expect("refunded and cancelled", 400, "RETURNED 150")
+}

@@ -500,8 +500,7 @@ END),
 );
 CREATE INDEX loyalty_of_customer ON loyalty_entries (store_id, customer_id, created_at, id);
 CREATE INDEX loyalty_of_order ON loyalty_entries (store_id, order_id);
-CREATE UNIQUE INDEX loyalty_once ON loyalty_entries (order_id, kind) WHERE (kind = ANY (ARRAY['EARNED'::text,
-        'REDEEMED'::text, 'RETURNED'::text]));
+CREATE UNIQUE INDEX loyalty_once ON loyalty_entries (order_id) WHERE (kind = 'EARNED'::text);
 ALTER TABLE loyalty_entries ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;
 CREATE POLICY every_store ON loyalty_entries TO comanda_system USING (true);
 CREATE POLICY one_store ON loyalty_entries TO comanda_app USING ((store_id = current_setting('comanda.store_id'::text,

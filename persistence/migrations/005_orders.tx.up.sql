@@ -218,7 +218,7 @@ CREATE TABLE loyalty_entries (
     CHECK ((kind = 'REVERSED') = (refund_id IS NOT NULL)),
     CHECK (CASE WHEN kind IN ('REVERSED', 'REDEEMED') THEN points < 0 ELSE points > 0 END)
 );
-CREATE UNIQUE INDEX loyalty_once ON loyalty_entries (order_id, kind) WHERE kind IN ('EARNED', 'REDEEMED', 'RETURNED');
+CREATE UNIQUE INDEX loyalty_once ON loyalty_entries (order_id) WHERE kind = 'EARNED';
 CREATE INDEX loyalty_of_order ON loyalty_entries (store_id, order_id);
 CREATE INDEX loyalty_of_customer ON loyalty_entries (store_id, customer_id, created_at, id);
 CALL fence('loyalty_entries', 'store_id');

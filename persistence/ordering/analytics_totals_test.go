@@ -70,6 +70,12 @@ func TestTotalsMatchRows(t *testing.T) {
 		+ (SELECT coalesce(sum(points), 0) FROM loyalty_entries l WHERE l.customer_id = c.id)`); n > 0 {
 		t.Errorf("balances that differ from their ledgers: got %d, want 0", n)
 	}
+	if n := count(t, database, `SELECT count(*) FROM orders o WHERE loyalty_points > 0 AND CASE WHEN status = 'CANCELLED'
+			OR total_minor > 0 AND paid_minor > 0 AND refunded_minor = paid_minor AND compensated_minor >= total_minor
+			THEN 0 ELSE loyalty_points END + (SELECT sum(points) FROM loyalty_entries l WHERE l.order_id = o.id
+				AND kind IN ('REDEEMED', 'RETURNED')) <> 0`); n > 0 {
+		t.Errorf("orders with other points than those that are taken: got %d, want 0", n)
+	}
 	for _, table := range []string{"orders WHERE status = 'CANCELLED'", "refunds",
 		"orders WHERE status <> 'CANCELLED' AND loyalty_minor > 0", "loyalty_entries WHERE kind = 'RETURNED'",
 		"customer_returns WHERE seen_before < business_date AND customers > 0",

@@ -27,13 +27,13 @@ type loyaltyRow struct {
 	CreatedAt   time.Time
 }
 
-// settlePoints returns redeemed points if it is time, and adds an entry of the given kind to the ledger, so that the
-// earned points of a locked order match its status and amounts. It adds nothing if they already match, or the order has
-// no customer. Call it after each change of status, payments or refunds; refund is set for PointsReversed only.
+// settlePoints adds entries to the ledger of loyalty points, so that the redeemed and the earned points of a locked
+// order match its status and amounts. kind is that of the earned points. Call it after each change of status, payments
+// or refunds; refund is set for PointsReversed only.
 func settlePoints(
 	ctx context.Context, tx bun.Tx, now time.Time, before, order app.Order, kind app.LoyaltyKind, refund app.RefundID,
 ) error {
-	if err := returnPoints(ctx, tx, now, order); err != nil {
+	if err := settleRedemption(ctx, tx, now, before, order, kind); err != nil {
 		return err
 	}
 	if order.Status != app.OrderCompleted || order.Customer.ID == nil {
@@ -44,42 +44,47 @@ func settlePoints(
 		WHERE store_id = ? AND order_id = ? AND kind NOT IN (?, ?)`, order.StoreID, order.ID, app.PointsRedeemed,
 		app.PointsReturned).Scan(ctx, &points)
 	change := order.EarnedPoints() - points
-	if err != nil || change == 0 {
+	if err == nil && change < 0 {
+		change, err = reversible(ctx, tx, before, order, change)
+	}
+	if err != nil {
 		return err
 	}
-	if change < 0 { // without the points that an earlier refund has left
-		change = max(change, order.EarnedPoints()-before.EarnedPoints())
-		if change, err = reversible(ctx, tx, order, change); err != nil || change == 0 {
-			return err
-		}
+	return addEntry(ctx, tx, now, order, loyaltyRow{RefundID: refund, Kind: kind, Points: change})
+}
+
+// addEntry adds an entry of an order to the ledger and its points to the balance of the customer, unless the points are
+// 0.
+func addEntry(ctx context.Context, tx bun.Tx, now time.Time, order app.Order, row loyaltyRow) error {
+	if row.Points == 0 {
+		return nil
 	}
-	row := loyaltyRow{
-		ID: app.NewID[app.LoyaltyEntryID](now), StoreID: order.StoreID, CustomerID: *order.Customer.ID,
-		OrderID: order.ID, RefundID: refund, Kind: kind, Points: change, CreatedAt: now,
-	}
+	row.ID, row.StoreID, row.OrderID, row.CreatedAt = app.NewID[app.LoyaltyEntryID](now), order.StoreID, order.ID, now
+	row.CustomerID = *order.Customer.ID
 	if _, err := tx.NewInsert().Model(&row).Exec(ctx); err != nil {
 		return err
 	}
-	return addPoints(ctx, tx, order, change)
-}
-
-// addPoints adds points to the balance of an order's customer.
-func addPoints(ctx context.Context, tx bun.Tx, order app.Order, points int64) error {
 	_, err := tx.NewRaw("UPDATE customers SET loyalty_points = loyalty_points + ? WHERE store_id = ? AND id = ?",
-		points, order.StoreID, order.Customer.ID).Exec(ctx)
+		row.Points, row.StoreID, row.CustomerID).Exec(ctx)
 	return err
 }
 
-// reversible returns the part of a refund's change, 0 or negative, that the balance of the customer allows: points that
-// were redeemed meanwhile stay. It locks the customer. A payment changes nothing: the missing points have stayed.
-func reversible(ctx context.Context, tx bun.Tx, order app.Order, change int64) (int64, error) {
-	if change >= 0 {
+// reversible returns the part of a negative change of points that the change of the order has caused, and that the
+// balance of the customer allows: points that were redeemed meanwhile stay. It locks the customer.
+func reversible(ctx context.Context, tx bun.Tx, before, order app.Order, change int64) (int64, error) {
+	caused := order.EarnedPoints() - before.EarnedPoints()
+	if caused >= 0 {
 		return 0, nil
 	}
-	var balance int64
-	err := tx.NewRaw("SELECT loyalty_points FROM customers WHERE store_id = ? AND id = ? FOR NO KEY UPDATE",
+	balance, err := lockBalance(ctx, tx, order)
+	return max(change, caused, -balance), err
+}
+
+// lockBalance locks the customer of an order and returns the balance of points.
+func lockBalance(ctx context.Context, tx bun.Tx, order app.Order) (balance int64, err error) {
+	err = tx.NewRaw("SELECT loyalty_points FROM customers WHERE store_id = ? AND id = ? FOR NO KEY UPDATE",
 		order.StoreID, order.Customer.ID).Scan(ctx, &balance)
-	return max(change, -balance), err
+	return balance, err
 }
 
 // LoyaltyEntries lists a customer's ledger of loyalty points, newest first. It returns NOT_FOUND if

@@ -79,21 +79,33 @@ func recordRedemption(
 	return err
 }
 
-// returnPoints returns the redeemed points of a locked order once, when [app.Order.ReturnsPoints] is true.
-func returnPoints(ctx context.Context, tx bun.Tx, now time.Time, order app.Order) error {
-	if order.LoyaltyPoints == 0 || !order.ReturnsPoints() {
+// settleRedemption returns the redeemed points of a locked order when [app.Order.ReturnsPoints] becomes true, and takes
+// them again when it becomes false. If the customer has too few by then, a payment takes those; any other change
+// returns CONFLICT.
+func settleRedemption(
+	ctx context.Context, tx bun.Tx, now time.Time, before, order app.Order, kind app.LoyaltyKind,
+) error {
+	if order.LoyaltyPoints == 0 || order.ReturnsPoints() == before.ReturnsPoints() {
 		return nil
 	}
-	result, err := tx.Tx.ExecContext(ctx, `INSERT INTO loyalty_entries
-			(id, store_id, customer_id, order_id, kind, points, created_at)
-		SELECT $1, store_id, customer_id, id, $2, loyalty_points, $3 FROM orders WHERE store_id = $4 AND id = $5
-		ON CONFLICT (order_id, kind) WHERE kind IN ('EARNED', 'REDEEMED', 'RETURNED') DO NOTHING`,
-		app.NewID[app.LoyaltyEntryID](now), app.PointsReturned, now, order.StoreID, order.ID)
+	if order.ReturnsPoints() {
+		var taken int64
+		err := tx.NewRaw(`SELECT coalesce(-sum(points), 0)::bigint FROM loyalty_entries
+			WHERE store_id = ? AND order_id = ? AND kind IN (?, ?)`, order.StoreID, order.ID, app.PointsRedeemed,
+			app.PointsReturned).Scan(ctx, &taken)
+		if err != nil {
+			return err
+		}
+		return addEntry(ctx, tx, now, order, loyaltyRow{Kind: app.PointsReturned, Points: taken})
+	}
+	balance, err := lockBalance(ctx, tx, order)
 	if err != nil {
 		return err
 	}
-	if added, err := result.RowsAffected(); err != nil || added == 0 {
-		return err
+	if balance < order.LoyaltyPoints && kind != app.PointsRestored {
+		return app.TooFewPoints()
 	}
-	return addPoints(ctx, tx, order, order.LoyaltyPoints)
+	return addEntry(ctx, tx, now, order, loyaltyRow{
+		Kind: app.PointsRedeemed, Points: -min(balance, order.LoyaltyPoints),
+	})
 }

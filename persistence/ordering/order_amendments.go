@@ -20,7 +20,8 @@ var errDryRun = errors.New("dry run")
 // AmendOrder changes an order that is not yet handed over, and emits order.updated. It writes nothing if nothing
 // changes. A dry run returns the order as it would be. It returns, in this order, NOT_FOUND, VERSION_MISMATCH,
 // INVALID_TRANSITION, VALIDATION_FAILED for an unknown item, INSUFFICIENT_ROLE for a discount or a lower total, the
-// errors of [DB.PlaceOrder], and LIMIT_REACHED after [app.MaxAmendments] changes.
+// errors of [DB.PlaceOrder], LIMIT_REACHED after [app.MaxAmendments] changes, and CONFLICT if the order redeems points
+// again that the customer no longer has.
 func (db *DB) AmendOrder(
 	ctx context.Context, now time.Time, store app.StoreID, id app.OrderID, in app.OrderAmendment, once *pg.Once,
 ) (app.Order, error) {

@@ -75,6 +75,9 @@ func (a *amendment) save(ctx context.Context, tx bun.Tx) (app.Order, error) {
 	if err := a.checkNumber(ctx, tx); err != nil {
 		return app.Order{}, err
 	}
+	if err := settleRedemption(ctx, tx, a.now, a.before, a.row.order(a.items), app.PointsRedeemed); err != nil {
+		return app.Order{}, err
+	}
 	a.row.Version++
 	a.row.UpdatedAt = a.before.UpdatedAt.OrLater(app.At(a.now)).Time
 	r := a.row

@@ -42,8 +42,9 @@ func checkLoyalty(_ *history, s *state) (found []violation) {
 	return found
 }
 
-// checkRedemptions checks docs/behaviour.md#loyalty-points: an order takes its points from the ledger once, at their
-// worth. They return with a cancellation, or once a refund has left no payment and no amount due.
+// checkRedemptions checks docs/behaviour.md#loyalty-points: the points of an order, at their worth, are taken from the
+// ledger. They return with a cancellation, or once everything that was paid is refunded and nothing is due, unless the
+// total is 0. A payment takes them again, or those that the customer has by then.
 func checkRedemptions(_ *history, s *state) (found []violation) {
 	redeemed, returned := map[string]int64{}, map[string]int64{}
 	for _, l := range s.Loyalty {
@@ -55,15 +56,21 @@ func checkRedemptions(_ *history, s *state) (found []violation) {
 		}
 	}
 	for _, o := range s.Orders {
-		if redeemed[o.ID] != o.LoyaltyPoints || o.LoyaltyMinor != o.LoyaltyPoints*minorPerPoint {
+		if redeemed[o.ID] < o.LoyaltyPoints || o.LoyaltyMinor != o.LoyaltyPoints*minorPerPoint {
 			found = append(found, ofOrder(o.ID, "has %d points worth %d, %d are redeemed", o.LoyaltyPoints, o.LoyaltyMinor,
 				redeemed[o.ID]))
 		}
-		refunded := o.PaidMinor > 0 && o.RefundedMinor == o.PaidMinor && o.CompensatedMinor >= o.TotalMinor
-		must, may := o.cancelled() || refunded, o.cancelled() || o.RefundedMinor > 0
-		got := returned[o.ID]
-		if must && got != o.LoyaltyPoints || got != 0 && (!may || got != o.LoyaltyPoints) {
-			found = append(found, ofOrder(o.ID, "has redeemed %d points, %d have returned", o.LoyaltyPoints, got))
+		settled := o.RefundedMinor == o.PaidMinor && o.CompensatedMinor >= o.TotalMinor
+		most := o.LoyaltyPoints
+		if o.cancelled() || settled && o.PaidMinor > 0 && o.TotalMinor > 0 {
+			most = 0
+		}
+		least := most
+		if returned[o.ID] > 0 && o.RefundedMinor > 0 && !settled {
+			least = 0
+		}
+		if taken := redeemed[o.ID] - returned[o.ID]; taken < least || taken > most {
+			found = append(found, ofOrder(o.ID, "has taken %d points, want %d to %d", taken, least, most))
 		}
 	}
 	return found

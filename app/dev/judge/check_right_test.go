@@ -211,6 +211,33 @@ func TestCheckersAreSilent(t *testing.T) {
 	}
 }
 
+// covered makes an order one that its points cover, with a refunded payment by mistake.
+func covered(o *orderRow) { o.Status, o.TotalMinor, o.PaidMinor, o.RefundedMinor = "RECEIVED", 0, 5, 5 }
+
+// TestRightRedemptions checks that points that cover an order stay taken when a payment by mistake is refunded, and
+// that an order that is paid after a refund of everything takes its points again, or those that the customer has.
+func TestRightRedemptions(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*book){
+		"covered": func(b *book) {
+			b.loseEntry("RETURNED")
+			b.order("o2", covered)
+		},
+		"paid again": func(b *book) {
+			b.order("o2", func(o *orderRow) {
+				o.Status, o.PaidMinor, o.RefundedMinor, o.CompensatedMinor = "RECEIVED", 2000, 1000, 1000
+			})
+			b.s.Loyalty = append(b.s.Loyalty, loyaltyRow{Customer: "c-a", Order: "o2", Kind: "REDEEMED", Points: -30})
+		},
+	} {
+		b := rightBook()
+		change(b)
+		if found := checkRedemptions(b.h, b.s); len(found) > 0 {
+			t.Errorf("%s: got %+v, want none", name, found)
+		}
+	}
+}
+
 // TestReplayOfAnUnattemptedDelivery checks that a delivery that ended without an attempt may arrive after the next one
 // of its resource: only a replay makes its first request.
 func TestReplayOfAnUnattemptedDelivery(t *testing.T) {

@@ -53,6 +53,14 @@ var stateMutants = []mutant{
 	{"redemptions", "points of another worth", func(b *book) { b.order("o2", func(o *orderRow) { o.LoyaltyMinor = 50 }) }},
 	{"redemptions", "points that are not taken", func(b *book) { b.loseEntry("REDEEMED") }},
 	{"redemptions", "points that do not return", func(b *book) { b.loseEntry("RETURNED") }},
+	{"redemptions", "points that return although they cover the order", func(b *book) { b.order("o2", covered) }},
+	{"redemptions", "points that stay after a refund of everything", func(b *book) {
+		b.order("o1", func(o *orderRow) {
+			o.PaidMinor, o.RefundedMinor, o.CompensatedMinor, o.LoyaltyPoints = 1000, 1000, 1000, 50
+			o.LoyaltyMinor = 50 * minorPerPoint
+		})
+		b.s.Loyalty = append(b.s.Loyalty, loyaltyRow{Customer: "c-a", Order: "o1", Kind: "REDEEMED", Points: -50})
+	}},
 	{"redemptions", "points that return twice", func(b *book) {
 		b.s.Loyalty = append(b.s.Loyalty, b.s.Loyalty[len(b.s.Loyalty)-1])
 	}},
