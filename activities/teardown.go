@@ -40,8 +40,8 @@ type Teardown struct {
 	pause  func(ctx context.Context)
 }
 
-// NewTeardown returns the activity. cancel requests the cancellation of a delivery's workflow and reports whether there
-// is an open one. The cancelled workflow records the end of a delivery that is not queued.
+// NewTeardown returns the activity. cancel requests the cancellation of a delivery's workflow and reports whether it
+// found one. The cancelled workflow records the end of a delivery that is not idle.
 func NewTeardown(
 	store TeardownStore, cancel func(context.Context, app.OpenDelivery, app.SubscriptionID) (bool, error),
 	now func() time.Time,
@@ -68,8 +68,8 @@ type TeardownResult struct {
 	More      bool           `json:"more"` // there may be further deliveries after Last
 }
 
-// CancelBatch cancels one batch. It ends a queued replay directly, too: the workflow of the earlier run may complete at
-// this moment, and then records no end of the replay. It can be repeated: a delivery that has ended is no longer open,
+// CancelBatch cancels one batch. It ends queued replays and dead letters directly, too: the workflow of the earlier run
+// may have completed, and then records no end, though Temporal accepts its cancellation. It can be repeated: a delivery that has ended is no longer open,
 // and a second request to a workflow has no effect. It calls alive before each delivery.
 func (t *Teardown) CancelBatch(ctx context.Context, in TeardownInput, alive func()) (TeardownResult, error) {
 	queued, err := t.store.CancelQueued(ctx, t.now(), in.StoreID, in.SubscriptionID, teardownQueued)
@@ -87,7 +87,7 @@ func (t *Teardown) CancelBatch(ctx context.Context, in TeardownInput, alive func
 	for _, delivery := range open {
 		alive()
 		found, err := t.cancel(ctx, delivery, in.SubscriptionID)
-		if err == nil && (!found || delivery.Queued) {
+		if err == nil && (!found || delivery.Idle) {
 			err = t.store.EndDelivery(ctx, t.now(), delivery.ID, app.DeliveryCancelled, app.ReasonDeleted)
 		}
 		if err != nil {

@@ -62,13 +62,13 @@ func (l *ledger) cancel(_ context.Context, one app.OpenDelivery, _ app.Subscript
 	return true, nil
 }
 
-// A batch cancels deliveries through their workflows, and ends queued ones and those without an open workflow directly.
+// A batch cancels deliveries through their workflows, and ends idle ones and those without a workflow directly.
 // A failed batch can be repeated.
 func TestCancelBatch(t *testing.T) {
 	t.Parallel()
 	l := &ledger{queued: 2500, workflows: map[app.DeliveryID]int{}, away: 1}
 	for i := range 150 {
-		one := app.OpenDelivery{ID: app.DeliveryID(fmt.Sprintf("dlv_%03d", i)), Queued: i%3 == 2}
+		one := app.OpenDelivery{ID: app.DeliveryID(fmt.Sprintf("dlv_%03d", i)), Idle: i%3 == 2}
 		l.open = append(l.open, one)
 		if i%3 > 0 {
 			l.workflows[one.ID] = 0

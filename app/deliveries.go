@@ -72,5 +72,6 @@ const (
 type OpenDelivery struct {
 	ID      DeliveryID
 	EventID EventID
-	Queued  bool // its workflow, if it is open, is that of an earlier run, or waits for its turn
+	// Idle means queued or a dead letter: its workflow may have completed, or may be that of an earlier run.
+	Idle bool
 }

@@ -77,7 +77,8 @@ func (w *Workers) HandleTeardown(t *activities.Teardown) {
 	w.jobs.RegisterActivityWithOptions(limitShare(w.shares, cancel), activity.RegisterOptions{Name: activityCancelBatch})
 }
 
-// CancelDelivery requests the cancellation of a delivery's workflow. found is false if there is no open workflow.
+// CancelDelivery requests the cancellation of a delivery's workflow. found is false if Temporal knows none. A completed
+// one is found, too, as long as Temporal keeps it.
 func (c *Client) CancelDelivery(
 	ctx context.Context, delivery app.OpenDelivery, subscription app.SubscriptionID,
 ) (found bool, err error) {

@@ -71,7 +71,7 @@ const (
 		openFrom + `'queued' AND replays > 0` + openPage + `
 		ORDER BY id LIMIT ?3`
 	openFrom = `(
-		SELECT id, event_id, status = 'queued' AS queued FROM deliveries
+		SELECT id, event_id, status IN ('queued', 'dead_letter') AS idle FROM deliveries
 		WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
 	openPage = ` ORDER BY id LIMIT ?3)`
 )

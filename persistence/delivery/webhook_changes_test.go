@@ -133,8 +133,8 @@ func TestDeleteSubscription(t *testing.T) {
 	for _, one := range all {
 		d, err := db.Delivery(t.Context(), r.Stores[0], one.ID)
 		must(t, err)
-		if one.Queued != (d.Status == app.DeliveryQueued) {
-			t.Errorf("%s is %s: got queued %v", one.ID, d.Status, one.Queued)
+		if one.Idle != (d.Status == app.DeliveryQueued || d.Status == app.DeliveryDeadLetter) {
+			t.Errorf("%s is %s: got idle %v", one.ID, d.Status, one.Idle)
 		}
 	}
 	some, err := db.OpenDeliveries(t.Context(), r.Stores[0], s.ID, all[0].ID, 2)
