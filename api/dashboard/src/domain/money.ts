@@ -1,15 +1,18 @@
 // Amounts are in minor units, such as cents.
 
-/** The number of decimal places of a currency. */
-export const decimalsOf = (currency: string) =>
-  new Intl.NumberFormat("en", { style: "currency", currency }).resolvedOptions().maximumFractionDigits ?? 2;
+import { decimals } from "./currencies";
+
+/** Returns the number of decimals of a currency by ISO 4217, as the service has it. Those of browsers differ. */
+export const decimalsOf = (currency: string) => decimals[currency] ?? 2;
 
 /** Returns an amount in minor units as a number of units, for example for a spreadsheet. */
 export const unitsOf = (minor: number, currency: string) => minor / 10 ** decimalsOf(currency);
 
 /** Formats an amount in minor units for a locale. */
 export function formatMoney(minor: number, currency: string, locale: string) {
-  return new Intl.NumberFormat(locale, { style: "currency", currency }).format(unitsOf(minor, currency));
+  const digits = decimalsOf(currency);
+  const fraction = { minimumFractionDigits: digits, maximumFractionDigits: digits };
+  return new Intl.NumberFormat(locale, { style: "currency", currency, ...fraction }).format(unitsOf(minor, currency));
 }
 
 const decimalSign = (1.5).toLocaleString().includes(",") ? "," : ".";
@@ -24,8 +27,8 @@ export const plainMoney = (minor: number, currency: string) =>
 /** Parses an amount from a text field into minor units. Returns null if the text is not an amount. */
 export function parseMoney(text: string, currency: string): number | null {
   const trimmed = text.trim().replace(/\s/g, "");
-  const decimals = decimalsOf(currency);
+  const digits = decimalsOf(currency);
   const match = /^(\d{1,13})(?:[.,](\d+))?$/.exec(trimmed);
-  if (!match || (match[2]?.length ?? 0) > decimals) return null;
-  return Number(match[1]! + (match[2] ?? "").padEnd(decimals, "0"));
+  if (!match || (match[2]?.length ?? 0) > digits) return null;
+  return Number(match[1]! + (match[2] ?? "").padEnd(digits, "0"));
 }

@@ -1,5 +1,7 @@
 import { expect, test } from "vitest";
 
+import { unitsOf } from "@/domain/money";
+
 import { csvOf, separatorIn } from "./csv";
 
 test("csvOf quotes separators and disarms formulas", () => {
@@ -45,4 +47,10 @@ test("the separator is that of the locale's spreadsheets", () => {
       ";",
     ),
   ).toBe('\uFEFFa;b\r\n"x;y";true\r\n-1,5;2\r\n');
+});
+
+test("amounts have the decimals of their currency", () => {
+  const cells = ["HUF", "RSD", "IQD", "JPY", "KWD"].map((currency) => unitsOf(1250, currency));
+  expect(csvOf(["a"], [cells], ",")).toBe("\uFEFFa\r\n12.5,12.5,1.25,1250,1.25\r\n");
+  expect(csvOf(["a"], [cells], ";")).toBe("\uFEFFa\r\n12,5;12,5;1,25;1250;1,25\r\n");
 });
