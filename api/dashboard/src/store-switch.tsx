@@ -9,11 +9,10 @@ import { useErrorToast } from "@/ui/toast";
 
 /** Switches the active store and its view. The view sets the currency and the language of product names. */
 export function StoreSwitch() {
-  const { store: active, stores, storeId, storeName, viewLocale, currency, switchStore } = useSession();
+  const { store: active, stores, storeId, storeName, viewId, viewLocale, currency, switchStore } = useSession();
   const showError = useErrorToast();
   const [busy, setBusy] = useState(false);
   const website = stores.filter((store) => store.websiteId === active?.websiteId);
-  const view = active?.storeViews.find((one) => one.locale === viewLocale && one.currency === currency);
   async function change(store: string, storeView?: string) {
     setBusy(true);
     try {
@@ -43,7 +42,7 @@ export function StoreSwitch() {
         <Chooser
           label="View"
           busy={busy}
-          value={view?.id}
+          value={viewId}
           name={`${viewLocale} · ${currency}`}
           options={active.storeViews.map((one) => [one.id, `${one.locale} · ${one.currency}`])}
           onChoose={(storeView) => void change(storeId, storeView)}

@@ -1,9 +1,18 @@
 import { type components, ComandaError } from "@comanda/client";
 import { useQuery, useQueryClient } from "@tanstack/react-query";
-import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useSyncExternalStore } from "react";
+import {
+  type ReactNode,
+  createContext,
+  use,
+  useCallback,
+  useEffect,
+  useMemo,
+  useRef,
+  useSyncExternalStore,
+} from "react";
 
 import { api } from "@/api/client";
-import { queries } from "@/api/queries";
+import { invalidate, queries } from "@/api/queries";
 import { setMessageClock } from "@/api/readable";
 import { accessToken, onTokenChange, shareAccessToken } from "@/api/token";
 
@@ -41,15 +50,20 @@ export type ProviderProps = {
 /** Loads the logged-in user for the components below it. */
 export function AccountProvider({ children, fallback }: ProviderProps) {
   const client = useQueryClient();
-  const me = useQuery(queries.me);
+  // The user may have chosen another view in a previous session.
+  const me = useQuery({ ...queries.me, refetchOnMount: "always" });
 
-  // Another tab has switched the store or logged in another user, so all cached data belongs to the previous one.
+  // Another tab may have switched the store or its view, or logged in another user. The token does not have the view.
   const token = useAccessToken();
+  const read = useRef(token);
   const shown = me.data;
   useEffect(() => {
     const claims = token && shown && claimsOf(token);
-    if (!claims || (claims.sub === shown.user.id && claims.storeId === shown.store?.storeId)) return;
-    void client.resetQueries();
+    if (!claims) return;
+    if (claims.sub !== shown.user.id || claims.storeId !== shown.store?.storeId)
+      void client.resetQueries(); // all cached data belongs to the previous user or store
+    else if (token !== read.current) void invalidate(client, "me");
+    read.current = token;
   }, [token, shown, client]);
 
   const logOut = useCallback(async () => {
@@ -73,7 +87,13 @@ export function AccountProvider({ children, fallback }: ProviderProps) {
     return { user, store, locale, timezone, logOut };
   }, [me.data, logOut]);
   if (!account) return fallback(me.error, () => void me.refetch());
-  return <Context value={account}>{children}</Context>;
+  const { user, store } = account;
+  // Amounts that the user has typed are in the currency of the view. In another view, all pages start again.
+  return (
+    <Context key={[user.id, store?.storeId, store?.locale, store?.currency].join()} value={account}>
+      {children}
+    </Context>
+  );
 }
 
 /** Returns the claims of an access token. They only detect changes; the server authorizes. */

@@ -20,6 +20,8 @@ type Session = {
   store: StoreEntry | undefined;
   /** The country of the active store, whose calling code completes local phone numbers; "" if it is unknown. */
   country: string;
+  /** The active view; undefined if several views have its language and currency: the service does not return its id. */
+  viewId: string | undefined;
   /** The default view of the active store. Staff read the menu in its texts, also while they use another view. */
   defaultView: { id?: string; locale: string; currency: string };
   role: Role;
@@ -104,12 +106,14 @@ export function SessionProvider({ children, fallback }: ProviderProps) {
     const role = store.role as Role;
     const active = stores.data.find(({ storeId }) => storeId === store.storeId);
     const views = active?.storeViews ?? [];
+    const [view, other] = views.filter((one) => one.locale === store.locale && one.currency === store.currency);
     return {
       user,
       storeId: store.storeId,
       storeName: store.storeName,
       store: active,
       country: active?.countryCode ?? "",
+      viewId: other ? undefined : view?.id,
       defaultView: views.find((view) => view.isDefault) ?? views[0] ?? { locale, currency: store.currency },
       role,
       locale,

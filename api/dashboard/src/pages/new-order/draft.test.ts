@@ -14,6 +14,7 @@ import {
 } from "./draft";
 
 const pizza = { id: "prd_1", name: "Pizza" };
+const view = { id: "view_1", currency: "EUR" };
 const place = { country: "DE", timezone: "Europe/Berlin" };
 
 test("withProduct and withLine add, change and remove lines within the limits", () => {
@@ -36,7 +37,8 @@ test("withProduct starts another line if the first one has a note", () => {
 
 test("placeRequest omits empty fields", () => {
   const draft = { ...withProduct(emptyDraft, pizza), name: " Ada ", phone: "+49 (151) 123-45", discount: "1,50" };
-  expect(placeRequest(draft, "EUR", place)).toEqual({
+  expect(placeRequest(draft, view, place)).toEqual({
+    storeViewId: "view_1",
     items: [{ productId: "prd_1", quantity: 1 }],
     fulfillmentType: "PICKUP",
     source: "PHONE",
@@ -51,13 +53,13 @@ test("placeRequest omits empty fields", () => {
       tableLabel: "Terrace 4",
       address: { ...draft.address, line1: "1 Road", city: "Bonn" },
     },
-    "EUR",
+    view,
     place,
   );
   expect(known.customer).toBeUndefined();
-  const nobody = placeRequest({ ...draft, name: " ", phone: "" }, "EUR", place);
+  const nobody = placeRequest({ ...draft, name: " ", phone: "" }, view, place);
   expect(nobody.customer).toBeUndefined();
-  expect(placeRequest({ ...draft, name: "", phone: "", fulfillmentType: "DELIVERY" }, "EUR", place).customer).toEqual({
+  expect(placeRequest({ ...draft, name: "", phone: "", fulfillmentType: "DELIVERY" }, view, place).customer).toEqual({
     name: "",
   });
   expect(known.tableLabel).toBeUndefined();
@@ -74,32 +76,33 @@ test("placeRequest has the chosen options, the notes, the table and the wanted t
     day: "2026-07-01",
     time: "19:30",
   };
-  const request = placeRequest(draft, "EUR", place);
+  const request = placeRequest(draft, view, place);
   expect(request.items).toEqual([
     { productId: "prd_1", quantity: 1, options: [{ optionId: "opt_1", quantity: 2 }], note: "crisp" },
   ]);
   expect(request.tableLabel).toBe("Terrace 4");
   expect(request.requestedFor).toBe("2026-07-01T17:30:00.000Z");
   expect(lacksTime({ ...draft, time: "" })).toBe(true);
-  expect(placeRequest({ ...draft, later: false }, "EUR", place).requestedFor).toBeUndefined();
+  expect(placeRequest({ ...draft, later: false }, view, place).requestedFor).toBeUndefined();
 });
 
 test("quoteRequest requires only items, and does not depend on the guest", () => {
-  expect(quoteRequest(emptyDraft, "EUR", place)).toBeNull();
+  expect(quoteRequest(emptyDraft, view, place)).toBeNull();
   const draft = { ...withProduct(emptyDraft, pizza), fulfillmentType: "DELIVERY" as const };
-  const quote = quoteRequest(draft, "EUR", place);
+  const quote = quoteRequest(draft, view, place);
+  expect(quote?.storeViewId).toBe("view_1");
   expect(quote?.customer?.name).toBeTruthy();
   expect(quote?.deliveryAddress?.line1).toBeTruthy();
-  expect(quoteRequest({ ...draft, name: "Ada", note: "no onions" }, "EUR", place)).toEqual(quote);
+  expect(quoteRequest({ ...draft, name: "Ada", note: "no onions" }, view, place)).toEqual(quote);
 });
 
 test("points belong to a known customer, of whom their price depends", () => {
   const draft = { ...withProduct(emptyDraft, pizza), points: "120" };
-  expect(placeRequest(draft, "EUR", place).loyaltyPoints).toBeUndefined();
+  expect(placeRequest(draft, view, place).loyaltyPoints).toBeUndefined();
   const known = { ...draft, customerId: "cus_1" };
-  expect(placeRequest(known, "EUR", place).loyaltyPoints).toBe(120);
-  expect(quoteRequest(known, "EUR", place)).toMatchObject({ customerId: "cus_1", loyaltyPoints: 120 });
-  expect(quoteRequest({ ...known, points: "" }, "EUR", place)?.customerId).toBeUndefined();
+  expect(placeRequest(known, view, place).loyaltyPoints).toBe(120);
+  expect(quoteRequest(known, view, place)).toMatchObject({ customerId: "cus_1", loyaltyPoints: 120 });
+  expect(quoteRequest({ ...known, points: "" }, view, place)?.customerId).toBeUndefined();
 });
 
 test.each([

@@ -52,6 +52,9 @@ export type Draft = {
 /** The place of a store: its country and time zone complete phone numbers and times. */
 export type Place = { country: string; timezone: string };
 
+/** The view in which an order is placed, if it is known, and its currency. */
+export type View = { id?: string; currency: string };
+
 export const emptyDraft: Draft = {
   lines: [],
   fulfillmentType: "PICKUP",
@@ -150,8 +153,9 @@ export const needsGuest = ({ fulfillmentType, email, phone }: Draft) =>
 /**
  * Returns the request that places the order. An invalid discount is omitted.
  */
-export function placeRequest(draft: Draft, currency: string, { country, timezone }: Place): Body {
+export function placeRequest(draft: Draft, view: View, { country, timezone }: Place): Body {
   return {
+    storeViewId: view.id,
     items: draft.lines.map(itemOf),
     fulfillmentType: draft.fulfillmentType,
     source: draft.source,
@@ -161,7 +165,7 @@ export function placeRequest(draft: Draft, currency: string, { country, timezone
       : {}),
     ...(draft.fulfillmentType === "DINE_IN" ? given({ tableLabel: draft.tableLabel.trim() }) : {}),
     requestedFor: draft.later && !lacksTime(draft) ? instantOf(draft.day, draft.time, timezone) : undefined,
-    discountMinor: parseMoney(draft.discount, currency) || undefined,
+    discountMinor: parseMoney(draft.discount, view.currency) || undefined,
     loyaltyPoints: pointsOf(draft),
     note: draft.note.trim() || undefined,
   };
@@ -171,14 +175,18 @@ export function placeRequest(draft: Draft, currency: string, { country, timezone
  * Returns the request for the price of the draft, or null if it has no items. The price does not
  * depend on the address and, without points, on the customer, so placeholders are sent for them.
  */
-export function quoteRequest(draft: Draft, currency: string, place: Place): Body | null {
+export function quoteRequest(draft: Draft, view: View, place: Place): Body | null {
   if (draft.lines.length === 0) return null;
-  const { items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor } = placeRequest(draft, currency, place);
+  const { storeViewId, items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor } = placeRequest(
+    draft,
+    view,
+    place,
+  );
   const isDelivery = fulfillmentType === "DELIVERY";
   const delivery = isDelivery ? { deliveryAddress: { line1: "-", city: "-", country: "DE" } } : {};
   const guest = isDelivery ? { customer: { name: "-" } } : {};
   const customer = loyaltyPoints ? { customerId: draft.customerId } : guest;
-  return { items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor, ...customer, ...delivery };
+  return { storeViewId, items, fulfillmentType, discountMinor, loyaltyPoints, requestedFor, ...customer, ...delivery };
 }
 
 /** Returns the errors of lines that were sent in a refused request, by key of the line. */

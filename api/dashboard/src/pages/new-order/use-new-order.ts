@@ -3,7 +3,7 @@ import { type QueryKey, type UseQueryOptions, useMutation, useQueries, useQuery 
 import { useNavigate } from "@tanstack/react-router";
 import { useEffect, useRef, useState } from "react";
 
-import { api, data, newIdempotencyKey } from "@/api/client";
+import { api, data, messageAt, newIdempotencyKey } from "@/api/client";
 import { queries, useInvalidate } from "@/api/queries";
 import { parseMoney } from "@/domain/money";
 import { type Product, inLocale } from "@/domain/products";
@@ -76,9 +76,25 @@ export function useQuote<B, P, K extends QueryKey>(wanted: B | null, query: Pric
   };
 }
 
+type Priced = { current?: { currency: string }; error: unknown };
+
+/**
+ * Returns a quote that is current only in the currency of the page, in which the discount was typed. Another user may
+ * have changed or deleted the view: then the views are read again.
+ */
+function useCurrencyOf<Q extends Priced>(quote: Q, currency: string): Q {
+  const invalidate = useInvalidate();
+  const isOther = quote.current !== undefined && quote.current.currency !== currency;
+  const isStale = isOther || messageAt(quote.error, "storeViewId") !== undefined;
+  useEffect(() => {
+    if (isStale) void Promise.all([invalidate("me"), invalidate("stores")]);
+  }, [isStale, invalidate]);
+  return isOther ? { ...quote, current: undefined } : quote;
+}
+
 /** Returns the mutation that places the order and then opens its page. onRefused reads the price again. */
 function usePlacing(onRefused: () => Promise<unknown>) {
-  const { currency, country, timezone } = useSession();
+  const { viewId, currency, country, timezone } = useSession();
   const navigate = useNavigate();
   const invalidate = useInvalidate();
   const toast = useToast();
@@ -90,7 +106,7 @@ function usePlacing(onRefused: () => Promise<unknown>) {
       if (draft.phone) await loadPhoneRules();
       return data(
         api.POST("/orders", {
-          body: { ...placeRequest(draft, currency, { country, timezone }), expectedTotalMinor: total },
+          body: { ...placeRequest(draft, { id: viewId, currency }, { country, timezone }), expectedTotalMinor: total },
           params: { header: { "Idempotency-Key": idempotencyKey } },
         }),
       );
@@ -131,13 +147,13 @@ export type NewOrder = ReturnType<typeof useNewOrder>;
 
 /** The state of the form for a new order: the draft with its products, its price and its errors. */
 export function useNewOrder() {
-  const { currency, country, timezone } = useSession();
+  const { viewId, currency, country, timezone } = useSession();
   const [draft, setDraft] = useState<Draft>(emptyDraft);
   const products = useProducts(draft.lines);
   const faults = lineFaults(draft.lines, products, currency);
   const quotable = faults.size === 0 && !lacksTime(draft);
-  const wanted = quotable ? quoteRequest(draft, currency, { country, timezone }) : null;
-  const quote = useQuote(wanted, queries.quote);
+  const wanted = quotable ? quoteRequest(draft, { id: viewId, currency }, { country, timezone }) : null;
+  const quote = useCurrencyOf(useQuote(wanted, queries.quote), currency);
   const placing = usePlacing(quote.refetch);
   // A line that was changed after the refusal is no longer at fault.
   const sent = placing.variables?.draft.lines ?? [];
