@@ -1,7 +1,7 @@
 import { QueryClient } from "@tanstack/react-query";
 import { expect, test } from "vitest";
 
-import { type Resource, invalidate, queries } from "./queries";
+import { type Resource, invalidate, orderLists, queries } from "./queries";
 
 type Keyed = { queryKey: readonly unknown[] };
 type Entry = Keyed | ((...args: never[]) => Keyed);
@@ -38,4 +38,16 @@ test("a change invalidates its resource and the resources that show it", async (
   expect(await invalidatedBy("orders")).toEqual(["orders"]); // not the open orders, which the event stream patches
   expect(await invalidatedBy("users")).toEqual(["me", "stores", "users"]);
   expect(await invalidatedBy("settings")).toEqual(resources);
+});
+
+test("an event of an order invalidates the lists of orders and payments and the sums of payments", () => {
+  const client = new QueryClient();
+  const { list, payments, paymentSums, one, paymentsOf, deliveries } = queries.orders;
+  const range = { from: "2026-03-13", to: "2026-03-14" };
+  const keys = [list({}), payments({}), paymentSums(range), one("a"), paymentsOf("a"), deliveries("a")].map(
+    ({ queryKey }) => queryKey as readonly unknown[],
+  );
+  for (const key of keys) client.setQueryData(key, {});
+  void client.invalidateQueries(orderLists);
+  expect(keys.filter((key) => client.getQueryState(key)?.isInvalidated)).toEqual(keys.slice(0, 3));
 });

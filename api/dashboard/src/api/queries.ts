@@ -455,8 +455,11 @@ export function useInvalidate() {
 /** Matches all queries of a resource, for example to remove them. */
 export const allOf = (resource: Resource) => ({ queryKey: keyOf(resource) });
 
-/** Matches the lists of orders, which an order may enter or leave. */
-export const orderLists = { queryKey: ["orders", "list"] };
+/** Matches the lists of orders, which an order may enter or leave, and those of payments, with their sums. */
+export const orderLists = {
+  predicate: ({ queryKey: [resource, kind] }: { queryKey: QueryKey }) =>
+    resource === "orders" && ["list", "payments", "paymentSums"].includes(String(kind)),
+};
 
 /** Matches the queries of single orders. */
 export const singleOrders = (ids: ReadonlySet<string>) => ordersOfKind("one", ids);

@@ -33,8 +33,8 @@ const Context = createContext<Live>({ live: false, refetchInterval: pollInterval
 export const useLiveOrders = () => use(Context);
 
 /**
- * Keeps all order queries up to date. Open orders and single orders are patched from the event stream; lists are
- * reloaded, because an order may enter or leave them.
+ * Keeps all order queries up to date. Open orders and single orders are patched from the event stream; the
+ * lists of orders and payments are reloaded, because an order may enter or leave them.
  */
 export function LiveOrders({ children }: { children: ReactNode }) {
   const client = useQueryClient();
