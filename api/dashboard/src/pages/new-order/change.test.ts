@@ -85,10 +85,11 @@ test("clearing the name removes the guest, whether a customer or only a name", (
 test("the request has the changed parts of the address, of which others are cleared", () => {
   const deliveryAddress = { line1: "1 Road", line2: "Door 3", city: "Bonn", country: "DE", region: "NW" };
   const { base, draft } = editOf(order({ fulfillmentType: "DELIVERY", deliveryAddress }));
-  const address = { ...draft.address, line1: "2 Road", line2: "" };
-  expect(changeRequest({ base, draft: { ...draft, address } }, place)).toEqual({
-    deliveryAddress: { line1: "2 Road", line2: null },
-  });
+  const change = (parts: Partial<typeof draft.address>) =>
+    changeRequest({ base, draft: { ...draft, address: { ...draft.address, ...parts } } }, place);
+  expect(change({ line1: "2 Road", line2: "" })).toEqual({ deliveryAddress: { line1: "2 Road", line2: null } });
+  expect(change({ city: "Mainz", region: "RP" })).toEqual({ deliveryAddress: { city: "Mainz", region: "RP" } });
+  expect(change({ city: "Berlin", region: "" })).toEqual({ deliveryAddress: { city: "Berlin", region: null } });
 });
 
 test("one more of a product without options is added to its plain line only", () => {

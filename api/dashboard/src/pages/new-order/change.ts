@@ -9,6 +9,8 @@ import {
   type Draft,
   type Line,
   type Place,
+  addressOf,
+  addressParts,
   chosen,
   emptyDraft,
   guestOf,
@@ -22,9 +24,6 @@ export type Change = components["schemas"]["AmendOrderRequest"];
 
 /** An order as it was read, and the state of the form that changes it. */
 export type Edit = { base: Order; draft: Draft };
-
-const empty = emptyDraft.address;
-const addressParts = Object.keys(empty) as (keyof Draft["address"])[];
 
 /** Returns the state of the form for an order. */
 export function draftOf(order: Order, timezone: string): Draft {
@@ -46,7 +45,7 @@ export function draftOf(order: Order, timezone: string): Draft {
     name: customer.name,
     email: customer.email,
     phone: customer.phone,
-    address: Object.fromEntries(addressParts.map((part) => [part, deliveryAddress?.[part] ?? ""])) as typeof empty,
+    address: addressOf(deliveryAddress),
     later: requested !== undefined,
     day: requested === undefined ? "" : dayOf(requested, timezone),
     time: requested === undefined ? "" : timeOf(requested, timezone),
@@ -183,7 +182,7 @@ export function rebase({ base, draft: mine }: Edit, current: Order, timezone: st
   const { name, email, phone } = mine.keepsGuest ? now : mine;
   const address = Object.fromEntries(
     addressParts.map((part) => [part, (mine.address[part] === before.address[part] ? now : mine).address[part]]),
-  ) as typeof empty;
+  ) as Draft["address"];
   return {
     base: current,
     draft: {

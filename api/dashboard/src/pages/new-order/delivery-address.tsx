@@ -10,7 +10,7 @@ import { countries } from "@/ui/countries";
 import { SelectField, TextField } from "@/ui/field";
 import { Card } from "@/ui/page";
 
-import type { Draft } from "./draft";
+import { type Draft, addressOf } from "./draft";
 
 type Props = { draft: Draft; set: (change: Partial<Draft>) => void; refusal?: ComandaError };
 
@@ -34,6 +34,7 @@ export function DeliveryAddress({ draft, set, refusal }: Props) {
         <TextField label="Floor and door" {...limits.DeliveryAddress.line2} {...field("line2")} />
         <TextField label="Postal code" {...limits.DeliveryAddress.postalCode} {...field("postalCode")} />
         <TextField label="City" {...limits.DeliveryAddress.city} {...field("city")} />
+        <TextField label="State or region" {...limits.DeliveryAddress.region} {...field("region")} />
         <SelectField label="Country" required {...field("country")} value={draft.address.country || country}>
           {country === "" && <option value="">Choose a country</option>}
           {countries(locale).map(([code, name]) => (
@@ -54,21 +55,7 @@ function Saved({ customer, onPick }: { customer: string; onPick: (address: Draft
   return (
     <div className="flex flex-wrap gap-2 sm:col-span-2" role="group" aria-label="Saved addresses">
       {addresses.data.map((one) => (
-        <Button
-          key={one.id}
-          variant="outline"
-          size="small"
-          onClick={() =>
-            onPick({
-              line1: one.line1,
-              line2: one.line2 ?? "",
-              city: one.city,
-              postalCode: one.postalCode ?? "",
-              country: one.country,
-              notes: one.notes ?? "",
-            })
-          }
-        >
+        <Button key={one.id} variant="outline" size="small" onClick={() => onPick(addressOf(one))}>
           {one.label || one.line1}
         </Button>
       ))}

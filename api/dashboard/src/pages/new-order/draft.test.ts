@@ -2,6 +2,7 @@ import { ComandaError } from "@comanda/client";
 import { expect, test } from "vitest";
 
 import {
+  addressOf,
   emptyDraft,
   lacksTime,
   lineErrors,
@@ -12,6 +13,7 @@ import {
   withLine,
   withProduct,
 } from "./draft";
+import { withCustomer } from "./phone-lookup";
 
 const pizza = { id: "prd_1", name: "Pizza" };
 const view = { id: "view_1", currency: "EUR" };
@@ -114,4 +116,16 @@ test.each([
   const lines = withProduct(withProduct(emptyDraft, { id: "prd_0", name: "" }), pizza).lines;
   const error = new ComandaError({ status: 422, code, message: "", details: [{ path, message }] });
   expect([...lineErrors(error, lines, new Map([["prd_1", { stockQuantity: 3 }]]))]).toEqual([[2, wanted]]);
+});
+
+test("a known address is filled in and sent with all its parts", () => {
+  const known = { line1: "1 Road", city: "Springfield", region: "IL", postalCode: "62701", country: "US" };
+  const address = { ...known, line2: "", notes: "" };
+  expect(addressOf({ ...known, line2: null })).toEqual(address);
+  const draft = withCustomer(
+    { ...withProduct(emptyDraft, pizza), fulfillmentType: "DELIVERY" },
+    { id: "cus_1", name: "Ada", phone: "+49151", lastAddress: known },
+  );
+  expect(draft.address).toEqual(address);
+  expect(placeRequest(draft, view, place).deliveryAddress).toEqual(known);
 });

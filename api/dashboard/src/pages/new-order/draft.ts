@@ -37,7 +37,7 @@ export type Draft = {
   name: string;
   email: string;
   phone: string;
-  address: Record<"line1" | "line2" | "city" | "postalCode" | "country" | "notes", string>;
+  address: Record<AddressPart, string>;
   /** Whether the guest wants the order at `day` and `time`, in the store's time zone. */
   later: boolean;
   day: string;
@@ -55,6 +55,13 @@ export type Place = { country: string; timezone: string };
 /** The view in which an order is placed, if it is known, and its currency. */
 export type View = { id?: string; currency: string };
 
+export const addressParts = ["line1", "line2", "city", "region", "postalCode", "country", "notes"] as const;
+type AddressPart = (typeof addressParts)[number];
+
+/** Returns a known address in the form, where members that it lacks are empty. */
+export const addressOf = (known?: Partial<Record<AddressPart, string | null>> | null) =>
+  Object.fromEntries(addressParts.map((part) => [part, known?.[part] ?? ""])) as Draft["address"];
+
 export const emptyDraft: Draft = {
   lines: [],
   fulfillmentType: "PICKUP",
@@ -62,7 +69,7 @@ export const emptyDraft: Draft = {
   name: "",
   email: "",
   phone: "",
-  address: { line1: "", line2: "", city: "", postalCode: "", country: "", notes: "" },
+  address: addressOf(),
   later: false,
   day: "",
   time: "",

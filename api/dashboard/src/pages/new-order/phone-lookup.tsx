@@ -11,7 +11,7 @@ import { Button } from "@/ui/button";
 import { Failure } from "@/ui/page";
 import { useToast } from "@/ui/toast";
 
-import { type Draft, newLine, withLine } from "./draft";
+import { type Draft, addressOf, newLine, withLine } from "./draft";
 
 export type Found = components["schemas"]["FoundCustomer"];
 type Items = NonNullable<Found["lastOrder"]>["items"];
@@ -27,19 +27,10 @@ async function lookUp(phone: string): Promise<Found | null> {
 }
 
 /** Returns the draft with the details of a known customer. */
-const withCustomer = (draft: Draft, { id, lastAddress }: Found): Draft => ({
+export const withCustomer = (draft: Draft, { id, lastAddress }: Found): Draft => ({
   ...draft,
   customerId: id,
-  address: lastAddress
-    ? {
-        line1: lastAddress.line1,
-        line2: lastAddress.line2 ?? "",
-        city: lastAddress.city,
-        postalCode: lastAddress.postalCode ?? "",
-        country: lastAddress.country,
-        notes: lastAddress.notes ?? "",
-      }
-    : draft.address,
+  address: lastAddress ? addressOf(lastAddress) : draft.address,
 });
 
 /** Returns the items of an order whose products are still on the menu, with their names there. */
