@@ -20,8 +20,8 @@ func TestAttemptDetail(t *testing.T) {
 	_, err = w.db.RecordAttempt(t.Context(), app.MadeAttempt{
 		DeliveryID: own.delivery.ID, Outgoing: outgoing, Number: 1, Status: app.AttemptRetrying, StatusCode: 503,
 		At: noon, Duration: time.Second, RetryIn: time.Minute,
-		Sent: map[string][]string{"User-Agent": {"us"}}, Headers: map[string][]string{"Retry-After": {"5", "6"}},
-		Body: []byte("kitchen on fire"),
+		Sent:    map[string][]string{"User-Agent": {"us"}, "Authorization": {}}, // its value is secret
+		Headers: map[string][]string{"Retry-After": {"5", "6"}}, Body: []byte("kitchen on fire"),
 	})
 	w.must(err)
 	// An attempt keeps the URL that it used.
@@ -40,8 +40,8 @@ func TestAttemptDetail(t *testing.T) {
 			StatusCode: 503, ResponseTimeMs: 1000, AttemptNumber: 1, NextRetryAt: &next, DeliveredAt: app.At(noon),
 		},
 		Request: app.SentRequest{
-			Method: "POST", URL: "https://hooks.example.com/", Headers: map[string][]string{"User-Agent": {"us"}},
-			Body: &sent,
+			Method: "POST", URL: "https://hooks.example.com/",
+			Headers: map[string][]string{"User-Agent": {"us"}, "Authorization": {}}, Body: &sent,
 		},
 		Response: &app.ReceivedResponse{
 			StatusCode: 503, Headers: map[string][]string{"Retry-After": {"5", "6"}}, Body: &body,

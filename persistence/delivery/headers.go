@@ -5,8 +5,9 @@ import (
 	"strings"
 )
 
-// jsonOrNil encodes headers as JSON; nil becomes null. It drops NUL characters, which PostgreSQL
-// cannot store. They occur because receivers control the headers of their responses.
+// jsonOrNil encodes headers as JSON; nil becomes null. A header without values keeps its name: its value is secret. It
+// drops NUL characters, which PostgreSQL cannot store. They occur because receivers control the headers of their
+// responses.
 func jsonOrNil(headers map[string][]string) *string {
 	if headers == nil {
 		return nil
@@ -14,6 +15,9 @@ func jsonOrNil(headers map[string][]string) *string {
 	kept := make(map[string][]string, len(headers))
 	for name, values := range headers {
 		name = strings.ReplaceAll(name, "\x00", "")
+		if kept[name] == nil {
+			kept[name] = []string{}
+		}
 		for _, value := range values {
 			kept[name] = append(kept[name], strings.ReplaceAll(value, "\x00", ""))
 		}

@@ -32,8 +32,8 @@ func TestWebhookTestsAreNotCounted(t *testing.T) {
 	made := app.MadeAttempt{
 		Outgoing: outgoing, Status: app.AttemptDelivered, StatusCode: 200, At: noon.Add(3 * time.Hour),
 		Duration: 2 * time.Second,
-		Sent:     map[string][]string{"X": {"y"}}, Headers: map[string][]string{"A": {"b\x00c", `\u0000`}},
-		Body: []byte{0xff, 0},
+		Sent:     map[string][]string{"X": {"y"}, "Authorization": {}}, // the value of the second one is secret
+		Headers:  map[string][]string{"A": {"b\x00c", `\u0000`}}, Body: []byte{0xff, 0},
 	}
 	must(t, db.RecordTest(t.Context(), made))
 	made.StatusCode = 500
@@ -66,7 +66,9 @@ func TestWebhookTestsAreNotCounted(t *testing.T) {
 	body, sent := "/wA=", string(outgoing.Body)
 	want := app.AttemptDetail{
 		Attempt: attempts[0],
-		Request: app.SentRequest{Method: "POST", URL: s.URL, Headers: map[string][]string{"X": {"y"}}, Body: &sent},
+		Request: app.SentRequest{
+			Method: "POST", URL: s.URL, Headers: map[string][]string{"X": {"y"}, "Authorization": {}}, Body: &sent,
+		},
 		Response: &app.ReceivedResponse{
 			StatusCode: 200, Headers: map[string][]string{"A": {"bc", `\u0000`}}, Body: &body, Encoding: app.BodyBase64,
 		},
