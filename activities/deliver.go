@@ -98,8 +98,8 @@ const (
 	// OutcomeBusy means that no attempt was made: the subscription, or its website, has too many running attempts in
 	// this lane.
 	OutcomeBusy Outcome = "busy"
-	// OutcomeQueued means that no attempt was made: the delivery is ordered, and waits in the queue for the turn of its
-	// resource. The claim that follows makes it pending.
+	// OutcomeQueued means that no attempt was made: the delivery is queued again, for a replay or after a takeover. The
+	// claim that follows makes it pending.
 	OutcomeQueued Outcome = "queued"
 )
 
@@ -126,17 +126,23 @@ func attemptKey(id app.DeliveryID, number int) string { return string(id) + "/" 
 // errUnreadable is an internal failure. The activity is retried until COMANDA_SECRET_KEYS contains the missing key.
 var errUnreadable = errors.New("no key in COMANDA_SECRET_KEYS opens the webhook's secret")
 
+// errExpired is an internal failure of an activity that Temporal has timed out before its attempt began, because the
+// worker was suspended. The delivery may have ended in the meantime and may be in progress as a replay.
+var errExpired = errors.New("the activity timed out before its attempt began")
+
 // Deliver makes one attempt and records it. It does not repeat an attempt that is already recorded, because a failed
 // workflow task repeats its local activities. The result is that of the record, even if another worker has recorded the
 // same attempt in the meantime. An error is an internal failure: Temporal retries the activity, which does not use up
 // an attempt of the delivery.
 func (d *Deliveries) Deliver(ctx context.Context, in DeliverInput) (DeliverResult, error) {
-	// An attempt finishes and is recorded even if the worker stops or the workflow is cancelled. It has its own
-	// timeouts.
+	// An attempt that has begun finishes and is recorded even if the worker stops, the workflow is cancelled or the
+	// activity times out. It has its own timeouts.
+	deadline, _ := ctx.Deadline()
 	ctx = context.WithoutCancel(ctx)
 	key := attemptKey(in.DeliveryID, in.Attempt)
 	flight, isNew := d.flights.enter(key)
 	if isNew {
+		flight.deadline = deadline
 		d.flights.run(key, flight, func() (attempted, error) { return d.deliver(ctx, in, flight) })
 	}
 	<-flight.done
@@ -178,8 +184,8 @@ func (d *Deliveries) deliverLoaded(
 		return withoutAttempt(OutcomeCancelled, app.ReasonCancelled), nil
 	case !outgoing.Active:
 		return d.end(ctx, in.DeliveryID, outgoing, OutcomeDeadLetter, app.ReasonInactive)
-	case !outgoing.HasTurn():
-		return withoutTurn(outgoing.Status), nil
+	case !outgoing.InProgress():
+		return notInProgress(outgoing.Status), nil
 	case len(outgoing.Body) == 0 && outgoing.Unloaded == 0:
 		return d.end(ctx, in.DeliveryID, outgoing, OutcomeDeadLetter, reasonErased)
 	case outgoing.Unreadable:
@@ -200,6 +206,9 @@ func (d *Deliveries) deliverLoaded(
 			return d.end(ctx, in.DeliveryID, outgoing, OutcomeDeadLetter, reasonErased)
 		}
 	}
+	if flight.expired(time.Now()) {
+		return attempted{}, errExpired
+	}
 	made = d.attempt(ctx, in, outgoing)
 	made.Outgoing.Body = nil // an attempt that cannot be recorded is kept for longer than its place
 	flight.responded.Store(true)
@@ -216,9 +225,9 @@ func (d *Deliveries) loadBody(ctx context.Context, id app.DeliveryID, until time
 // reasonErased is the reason of a dead letter whose body has been erased.
 const reasonErased = "payload erased"
 
-// withoutTurn returns the result for an ordered delivery that is not in progress: another relay has taken it over and
-// queued it again, or has ended it.
-func withoutTurn(status app.DeliveryStatus) attempted {
+// notInProgress returns the result for a delivery that another worker has ended, or that a replay or a takeover has
+// queued again. Its workflow follows the row: it waits for the claim, or for a replay of the ended delivery.
+func notInProgress(status app.DeliveryStatus) attempted {
 	if status == app.DeliveryQueued {
 		return attempted{DeliverResult: DeliverResult{Outcome: OutcomeQueued}}
 	}

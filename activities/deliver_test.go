@@ -192,8 +192,8 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 	recorded.Recorded = &app.Attempt{Status: app.AttemptRetrying, StatusCode: 500, Error: "HTTP 500"}
 	inactive, deleted, erased, cancelled := outgoing(""), outgoing(""), outgoing(""), outgoing("")
 	inactive.Active, deleted.Deleted, erased.Body, cancelled.Status = false, true, nil, app.DeliveryCancelled
-	queued, ended := outgoing(""), outgoing("") // ordered, and another one of their resource may be in progress
-	queued.Ordered, queued.Status, ended.Ordered, ended.Status = true, app.DeliveryQueued, true, app.DeliveryDelivered
+	queued, ended, dead := outgoing(""), outgoing(""), outgoing("")
+	queued.Status, ended.Status, dead.Status = app.DeliveryQueued, app.DeliveryDelivered, app.DeliveryDeadLetter
 	erased.Replays = 2
 	inactive.Unreadable = true // irrelevant, because nothing is signed
 	for name, test := range map[string]struct {
@@ -223,9 +223,12 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 		"cancelled": {
 			&memory{outgoing: cancelled}, DeliverResult{Outcome: OutcomeCancelled, Reason: app.ReasonCancelled}, nil,
 		},
-		"without the turn": {&memory{outgoing: queued}, DeliverResult{Outcome: OutcomeQueued}, nil},
+		"queued again": {&memory{outgoing: queued}, DeliverResult{Outcome: OutcomeQueued}, nil},
 		"ended before": {
 			&memory{outgoing: ended}, DeliverResult{Outcome: OutcomeDelivered, Reason: "the delivery has ended"}, nil,
+		},
+		"dead letter": {
+			&memory{outgoing: dead}, DeliverResult{Outcome: OutcomeDeadLetter, Reason: "the delivery has ended"}, nil,
 		},
 		"gone": {&memory{err: app.NotFound()}, DeliverResult{Outcome: OutcomeCancelled, Reason: "no longer kept"}, nil},
 	} {
@@ -245,6 +248,29 @@ func TestDeliverWithoutAttempt(t *testing.T) {
 				t.Errorf("recorded %+v, want no attempt", test.store.made)
 			}
 		})
+	}
+}
+
+// An activity that Temporal has timed out while its worker was suspended makes no attempt. It still records an attempt
+// that an earlier execution has made.
+func TestTimedOutActivityMakesNoAttempt(t *testing.T) {
+	t.Parallel()
+	var calls atomic.Int32
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { calls.Add(1) })
+	store := &memory{outgoing: outgoing(url), refuse: 1}
+	d := newDeliveries(e, store)
+	expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if got, err := d.Deliver(expired, DeliverInput{Attempt: 1}); !errors.Is(err, errExpired) || calls.Load() != 0 {
+		t.Errorf("timed out: got %+v, error %v and %d POSTs, want %v and none", got, err, calls.Load(), errExpired)
+	}
+	if _, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1}); err == nil {
+		t.Error("Deliver with a failing record succeeded, want an error")
+	}
+	got, err := d.Deliver(expired, DeliverInput{Attempt: 1})
+	if err != nil || got.Outcome != OutcomeDelivered || calls.Load() != 1 || len(store.made) != 1 {
+		t.Errorf("timed out after the attempt: got %+v, error %v, %d POSTs and records %+v, want it recorded",
+			got, err, calls.Load(), store.made)
 	}
 }
 

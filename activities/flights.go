@@ -31,8 +31,12 @@ type flight struct {
 	err  error
 	done chan struct{}
 
+	deadline  time.Time   // no POST begins after it; zero = none. Only the caller of run uses it.
 	responded atomic.Bool // the POST has ended and is being recorded
 }
+
+// expired reports whether no POST of the flight may begin any more.
+func (f *flight) expired(now time.Time) bool { return !f.deadline.IsZero() && now.After(f.deadline) }
 
 // enter returns the flight of an attempt. If isNew is true, the caller must call run.
 func (f *flights) enter(key string) (_ *flight, isNew bool) {

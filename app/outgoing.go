@@ -23,13 +23,12 @@ type Outgoing struct {
 	Unreadable     bool     // no configured key opens the secrets or the headers; all are empty
 	Active         bool     // the subscription is active
 	Deleted        bool     // the subscription is deleted
-	Ordered        bool     // the delivery takes turns with those of its resource
 	Awaited        bool     // others of its resource waited for its turn when the attempt was loaded
 	Recorded       *Attempt // this attempt, if it has already been recorded
 }
 
-// HasTurn reports whether the delivery may be attempted as far as its resource is concerned. An ordered delivery is
-// attempted only between its claim and its end: otherwise another one of its resource may be in progress.
-func (o Outgoing) HasTurn() bool {
-	return !o.Ordered || o.Status == DeliveryPending || o.Status == DeliveryRetrying
+// InProgress reports whether the delivery is between a claim and its end. Only then it is attempted: otherwise the plan
+// does not count the attempt, and another delivery of its resource may be in progress.
+func (o Outgoing) InProgress() bool {
+	return o.Status == DeliveryPending || o.Status == DeliveryRetrying
 }

@@ -14,8 +14,8 @@ import (
 // eleven events to the history, so the pause must not be zero.
 const minBusyWait = time.Second
 
-// Pauses between the requests of an attempt whose delivery is queued until its turn. A signal ends the pause when the
-// turn comes; the requests find a turn whose signal was lost. The pause doubles: a thousand deliveries that wait for
+// Pauses between the requests of an attempt whose delivery is queued again, until its turn. A signal ends the pause when
+// the turn comes; the requests find a turn whose signal was lost. The pause doubles: a thousand deliveries that wait for
 // hours cause about three requests per second.
 const (
 	minTurnWait = 5 * time.Second
@@ -25,7 +25,7 @@ const (
 // Reasons for which a workflow waits, for operators.
 const (
 	waitsForRoom = "the webhook or its website has too many attempts in progress"
-	waitsForTurn = "another delivery of the same resource has the turn"
+	waitsForTurn = "the delivery is queued until its turn"
 )
 
 // nextAttempt makes the next attempt of the schedule. If the subscription is busy (it has too many attempts in

@@ -51,7 +51,7 @@ func (q *Queue) outgoing(ctx context.Context, keys []attemptKey) ([]*app.Outgoin
 		deliveries[i], numbers[i] = key.delivery, int32(key.number)
 	}
 	rows, err := q.attempts.System().DB.QueryContext(ctx, `
-		SELECT k.place, d.status, d.replays, d.ordered,
+		SELECT k.place, d.status, d.replays,
 			CASE WHEN d.ordered THEN `+othersWait+` ELSE false END,
 			CASE WHEN octet_length(`+sentBody+`) <= $3 THEN e.body END,
 			CASE WHEN octet_length(`+sentBody+`) > $3 THEN octet_length(e.body) ELSE 0 END,
@@ -142,7 +142,7 @@ const outgoingColumns = `e.store_id, e.type, e.id, e.occurred_at, e.trace_contex
 	coalesce(s.previous_secret_until <= now(), false), s.headers,
 	a.status, a.status_code, a.response_time_ms, a.error, a.attempted_at`
 
-// scanOutgoing reads a row of place, status, replays, ordered, awaited, body, unloaded and outgoingColumns. expired
+// scanOutgoing reads a row of place, status, replays, awaited, body, unloaded and outgoingColumns. expired
 // reports whether the overlap of the subscription's previous secret has ended.
 func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expired bool, err error) {
 	var o app.Outgoing
@@ -152,7 +152,7 @@ func (q *Queue) scanOutgoing(rows *sql.Rows) (place int, _ *app.Outgoing, expire
 	var status *app.AttemptStatus
 	var code, ms *int64
 	var attemptedAt *time.Time
-	err = rows.Scan(&place, &o.Status, &o.Replays, &o.Ordered, &o.Awaited, &body, &o.Unloaded,
+	err = rows.Scan(&place, &o.Status, &o.Replays, &o.Awaited, &body, &o.Unloaded,
 		&o.StoreID, &o.EventType, &o.EventID, &o.EventAt, &trace, &subject, &o.Position,
 		&o.SubscriptionID, &o.URL, &sealed, &o.Active, &o.Deleted, &previous, &expired,
 		&headers, &status, &code, &ms, &reason, &attemptedAt)

@@ -219,7 +219,7 @@ func (m *turnModel) retry() {
 func (m *turnModel) post(id app.DeliveryID, number int) {
 	outgoing, err := m.db.Outgoing(m.t.Context(), id, number)
 	must(m.t, err)
-	if outgoing.Recorded != nil || outgoing.Status == app.DeliveryCancelled || !outgoing.HasTurn() {
+	if outgoing.Recorded != nil || outgoing.Status == app.DeliveryCancelled || !outgoing.InProgress() {
 		return
 	}
 	if outgoing.Deleted {

@@ -36,7 +36,7 @@ func (q *Queue) CreateTest(
 func (q *Queue) OutgoingTest(ctx context.Context, test app.WebhookTest) (app.Outgoing, error) {
 	var loaded app.Outgoing
 	err := q.pg.InStore(ctx, test.StoreID, func(ctx context.Context, tx bun.Tx) error {
-		rows, err := tx.Tx.QueryContext(ctx, `SELECT 0, 'pending', 0, false, false, e.body, 0, `+outgoingColumns+`
+		rows, err := tx.Tx.QueryContext(ctx, `SELECT 0, 'pending', 0, false, e.body, 0, `+outgoingColumns+`
 			FROM outbox e JOIN subscriptions s ON s.store_id = e.store_id AND s.id = $3 AND s.deleted_at IS NULL
 				LEFT JOIN attempts a ON a.event_id = e.id AND a.delivery_id IS NULL
 			WHERE e.store_id = $1 AND e.id = $2 AND e.body IS NOT NULL`,
