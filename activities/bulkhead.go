@@ -27,8 +27,9 @@ const (
 type BulkheadPolicy struct {
 	Fast int // places in the fast lane
 	Slow int // places in the slow lane
-	// Bodies is the size of all large bodies of running attempts. A website gets as much as remains for others.
-	Bodies int
+	// Bodies is the size of all large bodies of running attempts. A website gets as much as remains for others. A website
+	// without any gets one beyond Bodies, until these take Reserve: other websites then cannot keep it waiting.
+	Bodies, Reserve int
 	// MinWait is the minimum wait of an attempt for which the slow lane has no place.
 	MinWait time.Duration
 	// Waits up to MaxWait follow the pace of the receiver. Longer waits would delay deliveries after the receiver has
@@ -63,7 +64,8 @@ type occupancy struct {
 
 // admit decides whether another attempt may start beside fewer than places, and returns the new occupancy. An attempt
 // refused by the slow lane gets a wait behind all attempts refused before, at the pace at which places become free. A
-// queue then causes one wake-up per attempt instead of one every few seconds.
+// queue then causes one wake-up per attempt instead of one every few seconds. Without running attempts, the pace is
+// unknown and the waits differ by WakeEvery: places = 0 means that others use the memory for large bodies.
 func (o occupancy) admit(
 	p BulkheadPolicy, lane Lane, places int, now time.Time,
 ) (_ occupancy, admitted bool, wait time.Duration) {
@@ -78,7 +80,10 @@ func (o occupancy) admit(
 		o.turn = earliest
 	}
 	wait = o.turn.Sub(now)
-	pace := o.typical / time.Duration(max(o.inFlight, 1))
+	pace := p.WakeEvery
+	if o.inFlight > 0 {
+		pace = o.typical / time.Duration(o.inFlight)
+	}
 	if wait >= p.MaxWait {
 		pace = min(pace, p.WakeEvery)
 	}
@@ -101,7 +106,7 @@ type bulkhead struct {
 	now     func() time.Time
 
 	mu    sync.Mutex
-	lanes map[laneOf]occupancy // only subscriptions and websites with running attempts
+	lanes map[laneOf]occupancy // subscriptions and websites with running attempts, and websites that wait for memory
 	total map[Lane]int         // running attempts
 
 	bodies int            // size of the large bodies of all running attempts
@@ -137,7 +142,7 @@ func (b *bulkhead) enter(
 		return nil, wait
 	}
 	places := max(lane.slots()-b.total[lane], 1)
-	if body > 0 && b.bodyOf[website]+body > b.policy.Bodies-b.bodies-body {
+	if !b.fits(website, body) {
 		places = 0
 	}
 	nextOfAll, admitted, wait := b.occupancy(all).admit(b.policy, lane, places, now)
@@ -155,6 +160,12 @@ func (b *bulkhead) enter(
 		b.leave(own, b.now().Sub(now))
 		b.leave(all, b.now().Sub(now))
 	}, 0
+}
+
+// fits reports whether there is memory for a large body of a website. 0 = no large body.
+func (b *bulkhead) fits(website string, body int) bool {
+	rest := b.policy.Bodies - b.bodies - body
+	return body == 0 || b.bodyOf[website]+body <= rest || b.bodyOf[website] == 0 && rest+b.policy.Reserve >= 0
 }
 
 // hold changes the size of the large bodies of a website.

@@ -96,6 +96,40 @@ func TestLargeBodiesOfAHostileNeighbour(t *testing.T) {
 	}
 }
 
+// Six websites with hanging receivers leave less memory than a large body takes. Another website gets one from the
+// reserve. If that is used up too, its deliveries wait for seconds, not at the pace of a receiver that hangs.
+func TestLargeBodiesOfSeveralHostileNeighbours(t *testing.T) {
+	t.Parallel()
+	const typical, quiet = 10 * time.Second, 40
+	policy := DefaultDeliveryPolicy(typical).Bulkhead
+	b := newBulkhead(policy, typical, func() time.Time { return eventAt })
+	enter := func(website string, i int) (func(), time.Duration) {
+		return b.enter(website, app.SubscriptionID(fmt.Sprint(website, i)), LaneSlow, app.MaxEvent)
+	}
+	for n := range 6 {
+		for i := range policy.Bodies / app.MaxEvent {
+			enter(fmt.Sprint("hostile", n), i)
+		}
+	}
+	leave, _ := enter("quiet", 0)
+	if leave == nil {
+		t.Fatal("the large body of a quiet website is refused")
+	}
+	leave()
+	for n := range (policy.Bodies + policy.Reserve) / app.MaxEvent {
+		enter(fmt.Sprint("hanging", n), 0)
+	}
+	for i := range quiet {
+		most := policy.MinWait + time.Duration(i)*policy.WakeEvery
+		if left, wait := enter("quiet", i); left != nil || wait < policy.MinWait || wait > most {
+			t.Errorf("delivery %d without memory: admitted %v, wait %s, want at most %s", i, left != nil, wait, most)
+		}
+	}
+	if most := policy.Bodies + policy.Reserve; b.bodies > most {
+		t.Errorf("memory in use: got %d bytes, want at most %d", b.bodies, most)
+	}
+}
+
 // A delivery whose large body is erased before it is loaded becomes a dead letter.
 func TestErasedLargeBody(t *testing.T) {
 	t.Parallel()

@@ -1,6 +1,10 @@
 package activities
 
-import "time"
+import (
+	"time"
+
+	"github.com/comanda-dev/comanda/app"
+)
 
 // DeliveryPolicy holds the limits of attempts.
 type DeliveryPolicy struct {
@@ -23,6 +27,7 @@ func DefaultDeliveryPolicy(timeout time.Duration) DeliveryPolicy {
 			Fast:    800, // as many as a relay starts for a quick receiver
 			Slow:    20,  // a tenth of the slots
 			Bodies:  64 << 20,
+			Reserve: 16 * app.MaxEvent,
 			MinWait: 3 * time.Second,
 			MaxWait: 5 * time.Minute,
 			// A wake-up takes 5 to 10 ms of processor time, so a queue takes at most a fifth of a processor. Within
