@@ -31,10 +31,10 @@ func digest(secret Secret, prefix string, body []byte) []byte {
 }
 
 // SignatureTime returns the timestamp with which an attempt is signed: the event's time if the attempt begins at most a
-// minute later, otherwise the attempt's own time. Receivers reject timestamps that are older than 300 s
-// (docs/behaviour.md#timestamp-of-retries).
+// minute before or after it, otherwise the attempt's own time. Receivers reject timestamps that are more than 300 s old
+// or in the future (docs/behaviour.md#timestamp-of-retries). The clock of the process that made the event can be ahead.
 func SignatureTime(event, attempt time.Time) time.Time {
-	if attempt.Sub(event) <= time.Minute {
+	if attempt.Sub(event).Abs() <= time.Minute {
 		return event
 	}
 	return attempt

@@ -68,6 +68,8 @@ func TestSignatureTime(t *testing.T) {
 	for after, want := range map[time.Duration]time.Duration{
 		0: 0, time.Minute: 0, time.Minute + time.Millisecond: time.Minute + time.Millisecond,
 		8 * time.Hour: 8 * time.Hour,
+		// the clock of the event's process is ahead
+		-time.Minute: 0, -6 * time.Minute: -6 * time.Minute,
 	} {
 		if got := app.SignatureTime(event, event.Add(after)); !got.Equal(event.Add(want)) {
 			t.Errorf("signature time of an attempt %s after the event: event + %s, want event + %s",
