@@ -45,9 +45,9 @@ func TestDeliveryAfterKeyIsRemoved(t *testing.T) {
 	persistencetest.Must(t, err)
 	_, err = before.Dispatch(t.Context(), time.Now(), 10)
 	persistencetest.Must(t, err)
-	queued, err := before.Deliveries(t.Context(), r.Stores[0], app.DeliveryFilter{}, "", 10)
-	if err != nil || len(queued) != 1 {
-		t.Fatalf("deliveries: got %+v and error %v, want one", queued, err)
+	claims := persistencetest.Claim(t, db)
+	if len(claims) != 1 {
+		t.Fatalf("claims: got %+v, want one", claims)
 	}
 
 	roots := x509.NewCertPool()
@@ -58,7 +58,7 @@ func TestDeliveryAfterKeyIsRemoved(t *testing.T) {
 	deliver := func(keys string) (activities.DeliverResult, error) {
 		worker := activities.NewDeliveries(withKeys(t, db, keys), egress,
 			activities.DefaultDeliveryPolicy(10*time.Second), time.Now, prometheus.NewRegistry(), zerolog.Nop())
-		return worker.Deliver(t.Context(), activities.DeliverInput{DeliveryID: queued[0].ID, Attempt: 1})
+		return worker.Deliver(t.Context(), activities.DeliverInput{DeliveryID: claims[0].ID, Attempt: 1})
 	}
 	if result, err := deliver(newKey); err == nil {
 		t.Errorf("delivery before reseal with the new key only: got %+v, want an error", result)
