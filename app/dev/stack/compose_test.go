@@ -169,6 +169,23 @@ func TestComposeEnvironment(t *testing.T) {
 	}
 }
 
+// A variable of `environment` takes precedence over comanda.env, also if it is empty. Therefore only settings of .env
+// are there: those that comanda init writes, and those that the file names in its first lines.
+func TestComposeLeavesSettingsToComandaEnv(t *testing.T) {
+	t.Parallel()
+	file, err := os.ReadFile("../../../docker-compose.yml")
+	if err != nil {
+		t.Fatal(err)
+	}
+	head, _, _ := strings.Cut(string(file), "\nname:")
+	for _, optional := range regexp.MustCompile(`\$\{(\w+):?-([^}]*)\}`).FindAllStringSubmatch(string(file), -1) {
+		name, preset := optional[1], optional[2]
+		if name != "COMANDA_IMAGE" && (preset == "" || !strings.Contains(head, "# "+name+" can be in .env")) {
+			t.Errorf("%s with default %q: got a setting of .env, want one of comanda.env", name, preset)
+		}
+	}
+}
+
 // The secrets of an installation stay out of the build context, and so out of the image's layers.
 func TestComposeBuildContext(t *testing.T) {
 	t.Parallel()
