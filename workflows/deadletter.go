@@ -69,8 +69,13 @@ func (d *delivery) replaySignalled(ctx workflow.Context) bool {
 	return found
 }
 
-// awaitReplay waits for a replay signal until the dead letter expires, and reports whether there was one.
+// awaitReplay waits for a replay signal until the dead letter expires, and reports whether there was one. A signal for
+// a later attempt than the next one may have arrived before the delivery ended.
 func (d *delivery) awaitReplay(ctx workflow.Context) (bool, error) {
+	if len(d.replays) > 0 {
+		d.state.Attempts, d.replays = slices.Max(d.replays)-1, nil
+		return true, nil
+	}
 	since := workflow.Now(ctx)
 	expires := since.Add(d.in.Policy.Retention)
 	d.state.Expires = &expires

@@ -107,6 +107,21 @@ func TestStartSignalReplaysOnce(t *testing.T) {
 	}
 }
 
+// A signal for a later attempt that arrives while the delivery ends replays the dead letter: another run's attempts were
+// recorded late.
+func TestEarlySignalReplaysDeadLetter(t *testing.T) {
+	s := newScript(t, inactive, delivered)
+	first := true
+	s.during[1] = func() {
+		if first {
+			first = false
+			s.SignalWorkflow(SignalReplay, ReplaySignal{Attempt: 3})
+		}
+	}
+	s.run(false)
+	s.check(t, app.DeliveryDelivered, 3, "dead_letter", "delivered")
+}
+
 // A run that waits for its first attempt can receive a signal for a later attempt, if another run made the first one.
 // The signal is kept until then.
 func TestEarlySignalIsKept(t *testing.T) {
