@@ -18,6 +18,9 @@ const (
 	// because every return costs a task of the server.
 	jobShareWait    = time.Second
 	jobShareMaxWait = 15 * time.Second
+	// jobShareEvery is the mean time between two returns to an occupied share. If more steps of a website wait than
+	// return in jobShareMaxWait, their pauses grow with their number: the tasks of the server do not.
+	jobShareEvery = 200 * time.Millisecond
 
 	// jobShareOccupied is the type of the error of a step that waits for the share of its website.
 	jobShareOccupied = "ShareOccupied"
@@ -25,28 +28,43 @@ const (
 
 // shares counts the running long steps of jobs in a worker, by fairness key.
 type shares struct {
-	lock    sync.Mutex
-	running map[string]int
+	lock sync.Mutex
+	of   map[string]*share
 }
 
-func newShares() *shares { return &shares{running: map[string]int{}} }
+// share is the share of a fairness key.
+type share struct {
+	running int
+	line    time.Time // return of the last step that waits, if all of them return one after the other
+}
 
-// enter takes a place of the share of a key. It returns false if the share is occupied.
-func (s *shares) enter(key string) bool {
+func newShares() *shares { return &shares{of: map[string]*share{}} }
+
+// enter takes a place of the share of a key. If the share is occupied, it returns the time after which a step that
+// waits for the given time returns.
+func (s *shares) enter(key string, now time.Time, wait time.Duration) (free bool, pause time.Duration) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.running[key] == jobShare {
-		return false
+	if s.of[key] == nil {
+		s.of[key] = &share{line: now}
 	}
-	s.running[key]++
-	return true
+	of := s.of[key]
+	if of.running < jobShare {
+		of.running++
+		return true, 0
+	}
+	if of.line = of.line.Add(jobShareEvery); of.line.Before(now) {
+		of.line = now
+	}
+	return false, max(wait, of.line.Sub(now))
 }
 
-func (s *shares) leave(key string) {
+func (s *shares) leave(key string, now time.Time) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	if s.running[key]--; s.running[key] == 0 {
-		delete(s.running, key)
+	of := s.of[key]
+	if of.running--; of.running == 0 && !of.line.After(now) {
+		delete(s.of, key)
 	}
 }
 
@@ -56,13 +74,14 @@ func limitShare[I, O any](s *shares, step func(context.Context, I) (O, error)) f
 	return func(ctx context.Context, in I) (O, error) {
 		info := activity.GetInfo(ctx)
 		key := info.Priority.FairnessKey
-		if !s.enter(key) {
-			wait := min(time.Duration(info.Attempt)*jobShareWait, jobShareMaxWait)
+		wait := min(time.Duration(info.Attempt)*jobShareWait, jobShareMaxWait)
+		free, pause := s.enter(key, time.Now(), wait/2+rand.N(wait)) //nolint:gosec // no secret
+		if !free {
 			var none O
 			return none, temporal.NewApplicationErrorWithOptions("other steps of the website are running", jobShareOccupied,
-				temporal.ApplicationErrorOptions{NextRetryDelay: wait/2 + rand.N(wait)}) //nolint:gosec // no secret
+				temporal.ApplicationErrorOptions{NextRetryDelay: pause})
 		}
-		defer s.leave(key)
+		defer func() { s.leave(key, time.Now()) }()
 		return step(ctx, in)
 	}
 }

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"slices"
 	"sync/atomic"
 	"testing"
 	"time"
@@ -53,20 +54,76 @@ func TestLongStepsOfAWebsiteAreLimited(t *testing.T) {
 func TestSharesAreSeparate(t *testing.T) {
 	t.Parallel()
 	s := newShares()
+	now := time.Now()
+	enter := func(in JobInput) bool {
+		free, _ := s.enter(in.priority().FairnessKey, now, time.Second)
+		return free
+	}
 	in := JobInput{Queue: "web_1"}
 	for range jobShare {
-		if !s.enter(in.priority().FairnessKey) {
+		if !enter(in) {
 			t.Fatal("no place of a free share")
 		}
 	}
-	if s.enter(in.priority().FairnessKey) {
+	if enter(in) {
 		t.Error("got a place of an occupied share")
 	}
-	urgent, other := JobInput{Queue: "web_1", Urgent: true}, JobInput{Queue: "web_2"}
-	if !s.enter(urgent.priority().FairnessKey) || !s.enter(other.priority().FairnessKey) {
+	if !enter(JobInput{Queue: "web_1", Urgent: true}) || !enter(JobInput{Queue: "web_2"}) {
 		t.Error("no place of another share")
 	}
-	if s.leave(in.priority().FairnessKey); !s.enter(in.priority().FairnessKey) {
+	if s.leave(in.priority().FairnessKey, now); !enter(in) {
 		t.Error("no place after a step has ended")
+	}
+}
+
+// Steps of a website that wait for its share return at a rate that does not grow with their number. A single one
+// returns soon, also beside a website whose steps return late.
+func TestReturnsToAnOccupiedShare(t *testing.T) {
+	t.Parallel()
+	for _, steps := range []int{1, 10, 100, 10_000} {
+		s, start := newShares(), time.Now()
+		for _, key := range []string{"web_1", "web_2"} {
+			if free, _ := s.enter(key, start, 0); !free {
+				t.Fatal("no place of a free share")
+			}
+		}
+		var returns [700]int // by second
+		waits := slices.Repeat([]time.Duration{0}, steps)
+		for second := range returns {
+			for i := range waits {
+				for at := &waits[i]; *at/time.Second == time.Duration(second); {
+					if *at > 0 {
+						returns[second]++
+					}
+					_, pause := s.enter("web_1", start.Add(*at), jobShareMaxWait)
+					*at += pause
+				}
+			}
+		}
+		total := 0
+		for _, n := range returns[100:] {
+			total += n
+		}
+		if most := 600 * int(time.Second/jobShareEvery); total > most || total < min(most, 600*steps/15)*8/10 {
+			t.Errorf("returns of %d steps in 600 s: got %d, want at most %d", steps, total, most)
+		}
+		if _, pause := s.enter("web_2", start, jobShareWait); pause != jobShareWait {
+			t.Errorf("pause of a step beside %d of another website: got %s, want %s", steps, pause, jobShareWait)
+		}
+	}
+}
+
+// A share is forgotten when no step runs and none waits.
+func TestSharesAreForgotten(t *testing.T) {
+	t.Parallel()
+	s, now := newShares(), time.Now()
+	s.enter("web_1", now, 0)
+	_, pause := s.enter("web_1", now, 0)
+	s.leave("web_1", now)
+	if free, _ := s.enter("web_1", now.Add(pause), 0); !free {
+		t.Error("no place after a step has ended")
+	}
+	if s.leave("web_1", now.Add(pause)); len(s.of) != 0 {
+		t.Errorf("shares without a step: got %d, want 0", len(s.of))
 	}
 }
