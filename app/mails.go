@@ -18,7 +18,7 @@ const (
 	MailWebhookDeactivated MailKind = "webhook_deactivated" // a webhook was deactivated after too many failed days
 )
 
-// Kinds of mails to every MANAGER, ADMIN and OWNER of a store (docs/behaviour.md#acceptance).
+// Kinds of mails to the MANAGERs, ADMINs and OWNERs of a store (docs/behaviour.md#acceptance).
 const (
 	MailOrderReminder  MailKind = "order_reminder"  // an order was not accepted
 	MailOrderCancelled MailKind = "order_cancelled" // an order was cancelled because it was not accepted in time
@@ -32,6 +32,10 @@ const (
 	MailsPerAddress      = 20  // from one website to one address
 	MailsPerWebsite      = 500 // from one website
 	GuardMailsPerAddress = 10  // from one website to one address, of each kind in GuardMails
+
+	// NoticeRecipients is the maximum number of recipients of a notice to the managers of a store. The mails that so many
+	// addresses may get use up the budget of the website.
+	NoticeRecipients = MailsPerWebsite / MailsPerAddress
 )
 
 // GuardMails are the kinds of mails that guard an account or its webhooks. They do not count against the budgets of the
@@ -43,6 +47,15 @@ var GuardMails = []MailKind{
 
 // Guards reports whether mails of a kind are in GuardMails.
 func (k MailKind) Guards() bool { return slices.Contains(GuardMails, k) }
+
+// PerAddress returns the number of mails in any hour from one website to one address: of the kind if it is in
+// GuardMails, else of all other kinds.
+func (k MailKind) PerAddress() int {
+	if k.Guards() {
+		return GuardMailsPerAddress
+	}
+	return MailsPerAddress
+}
 
 // MailStatus is the status of a mail.
 type MailStatus string

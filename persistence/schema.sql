@@ -532,6 +532,7 @@ CREATE TABLE mails (
     CONSTRAINT mails_status_check CHECK ((status = ANY (ARRAY['queued'::text, 'sent'::text, 'obsolete'::text,
         'failed'::text])))
 );
+CREATE INDEX mails_of_recipient ON mails (store_id, recipient, kind, created_at) WHERE (recipient IS NOT NULL);
 CREATE INDEX mails_of_subject ON mails (subject) WHERE (ended_at IS NULL);
 CREATE INDEX mails_queued ON mails (queue, lease_until, id) WHERE (status = 'queued'::text);
 ALTER TABLE mails ENABLE ROW LEVEL SECURITY, FORCE ROW LEVEL SECURITY;

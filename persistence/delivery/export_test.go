@@ -42,6 +42,13 @@ func (q *Queue) EnqueueMail(ctx context.Context, now time.Time, store app.StoreI
 	})
 }
 
+// EnqueueReminder enqueues the mails of a reminder of an order in a separate transaction.
+func (q *Queue) EnqueueReminder(ctx context.Context, now time.Time, store app.StoreID, order app.OrderID) error {
+	return q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return q.EnqueueOrderMails(ctx, tx, now, store, app.MailOrderReminder, order)
+	})
+}
+
 // Statement is a statement with its number of arguments.
 type Statement struct {
 	SQL  string

@@ -33,11 +33,11 @@ func (q *Queue) mailBudgets(website string, kind app.MailKind, email string) []p
 	address := app.NormalEmail(email)
 	if kind.Guards() {
 		return []pg.Budget{
-			{Key: q.sealer.MAC("guard mails", website, string(kind), address), Most: app.GuardMailsPerAddress},
+			{Key: q.sealer.MAC("guard mails", website, string(kind), address), Most: kind.PerAddress()},
 		}
 	}
 	return []pg.Budget{
-		{Key: q.sealer.MAC("mails to", website, address), Most: app.MailsPerAddress},
+		{Key: q.sealer.MAC("mails to", website, address), Most: kind.PerAddress()},
 		{Key: q.sealer.MAC("mails of", website), Most: app.MailsPerWebsite},
 	}
 }

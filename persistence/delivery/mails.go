@@ -30,9 +30,8 @@ const managesWebhooks = "role IN ('OWNER', 'ADMIN')"
 // Mails reports whether mails are enqueued, which requires a mail server.
 func (q *Queue) Mails() bool { return q.mails }
 
-// enqueueMail enqueues a mail about a webhook for each OWNER and ADMIN of the store. kind is
-// MailWebhookWarning or MailWebhookDeactivated. tx may have either role. Without a mail server it does
-// nothing.
+// enqueueMail enqueues a mail about a webhook for OWNERs and ADMINs of the store. kind is MailWebhookWarning or
+// MailWebhookDeactivated. tx may have either role. Without a mail server it does nothing.
 func (q *Queue) enqueueMail(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind,
 	subject app.SubscriptionID, details app.FailureStreak,
 ) error {
@@ -42,31 +41,45 @@ func (q *Queue) enqueueMail(ctx context.Context, tx bun.Tx, now time.Time, store
 	return enqueueMails(ctx, tx, now, store, kind, string(subject), details, managesWebhooks)
 }
 
-// enqueueMails enqueues a mail for each member of a store that meets a condition.
+// enqueueMails enqueues a notice for members of a store that meet a condition, see noticeRecipients.
 func enqueueMails(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind, subject string, details any,
 	condition string,
 ) error {
-	var recipients []app.UserID
-	err := tx.NewRaw(`SELECT user_id FROM memberships WHERE store_id = ? AND `+condition+`
-		ORDER BY user_id`, store).Scan(ctx, &recipients)
+	recipients, err := noticeRecipients(ctx, tx, now, store, kind, condition)
 	if err != nil {
 		return err
 	}
-	for _, recipient := range recipients {
-		id := app.NewID[app.MailID](now)
-		_, err := tx.NewRaw(`INSERT INTO mails
-				(id, store_id, queue, kind, subject, recipient, details, lease_until, created_at)
-			VALUES (?0, ?1, store_queue(?1), ?2, ?3, ?4, ?5, ?6, ?6)`,
-			id, store, kind, subject, recipient, details, app.At(now).Time).Exec(ctx)
-		if err != nil {
-			return err
-		}
-		if err := enqueueMailJob(ctx, tx, now, store, kind, id); err != nil {
-			return err
-		}
+	ids := make([]string, len(recipients))
+	for i := range recipients {
+		ids[i] = string(app.NewID[app.MailID](now))
 	}
-	return nil
+	_, err = tx.NewRaw(`INSERT INTO mails
+			(id, store_id, queue, kind, subject, recipient, details, lease_until, created_at)
+		SELECT m.id, ?0, store_queue(?0), ?1, ?2, m.recipient, ?3, ?4, ?4
+		FROM unnest(?5::text[], ?6::text[]) AS m (id, recipient)`,
+		store, kind, subject, details, app.At(now).Time, pgdialect.Array(ids), pgdialect.Array(recipients)).Exec(ctx)
+	if err != nil {
+		return err
+	}
+	return enqueueJobs(ctx, tx, now, store, app.JobMail, kind.Urgent(), ids)
+}
+
+// noticeRecipients returns the recipients of a notice of a kind: the first app.NoticeRecipients members of a store that
+// meet a condition, by role and by age. It omits a member for whom the store has enqueued as many mails of the kind in
+// the last hour as one address may get: no more would be sent. Both bound the mails and workflows of a store, however
+// many managers it has and however often it causes notices. The budgets apply in addition when a mail is sent.
+func noticeRecipients(
+	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind, condition string,
+) (recipients []string, err error) {
+	err = tx.NewRaw(`SELECT user_id FROM (
+			SELECT user_id FROM memberships WHERE store_id = ?0 AND `+condition+`
+			ORDER BY CASE role WHEN 'OWNER' THEN 0 WHEN 'ADMIN' THEN 1 ELSE 2 END, created_at, user_id LIMIT ?1) m
+		WHERE (SELECT count(*) FROM (SELECT FROM mails WHERE store_id = ?0 AND recipient = m.user_id AND kind = ?2
+			AND created_at > ?3 LIMIT ?4) mailed) < ?4
+		ORDER BY user_id`,
+		store, app.NoticeRecipients, kind, app.At(now).Time.Add(-time.Hour), kind.PerAddress()).Scan(ctx, &recipients)
+	return recipients, err
 }
 
 // EnqueueInvitationMail enqueues the mail of an invitation. It stores the sealed token until the mail

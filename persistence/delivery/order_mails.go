@@ -21,8 +21,8 @@ const (
 	obsoleteReminder = "the order is no longer in RECEIVED"
 )
 
-// EnqueueOrderMails enqueues a mail about an order that was not accepted for each MANAGER, ADMIN and OWNER of the
-// store. kind is MailOrderReminder or MailOrderCancelled. Without a mail server it does nothing.
+// EnqueueOrderMails enqueues a mail about an order that was not accepted for MANAGERs, ADMINs and OWNERs of the store,
+// see noticeRecipients. kind is MailOrderReminder or MailOrderCancelled. Without a mail server it does nothing.
 func (q *Queue) EnqueueOrderMails(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, kind app.MailKind, order app.OrderID,
 ) error {

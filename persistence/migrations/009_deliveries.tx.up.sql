@@ -348,6 +348,8 @@ CREATE TABLE mails (
     CHECK (secret IS NULL OR ended_at IS NULL)
 );
 CREATE INDEX mails_of_subject ON mails (subject) WHERE ended_at IS NULL;
+-- For the notices that were enqueued for a recipient.
+CREATE INDEX mails_of_recipient ON mails (store_id, recipient, kind, created_at) WHERE recipient IS NOT NULL;
 -- For the reconciler: mails whose workflow may be lost.
 CREATE INDEX mails_queued ON mails (queue, lease_until, id) WHERE status = 'queued';
 CALL fence('mails', 'store_id');
