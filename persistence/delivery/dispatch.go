@@ -24,7 +24,53 @@ var dispatchStatement string
 // next position of its store; a transaction that sees a position sees all lower ones too. Events of subscriptions
 // with a filter are evaluated in the background first, and a later call dispatches them. An error of the filters is
 // returned together with the dispatched events.
+//
+// If another transaction holds a lock for longer than the limit of the pool, websites are dispatched apart, until none
+// is locked, so that the others do not wait. The error is returned together with the events of the others.
 func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dispatched, error) {
+	if !q.dispatches.isLocked() {
+		d, err := q.dispatchNext(ctx, now, limit, q.policy.DispatchQueues)
+		if !pg.IsLocked(err) {
+			return d, err
+		}
+	}
+	d, err := q.dispatchApart(ctx, now, limit)
+	q.dispatches.setLocked(pg.IsLocked(err))
+	return d, err
+}
+
+// dispatchApart dispatches the events of the next queues with one statement each, and skips those that are locked.
+func (q *Queue) dispatchApart(ctx context.Context, now time.Time, limit int) (all app.Dispatched, err error) {
+	visited := map[string]bool{"": true}
+	for range q.policy.DispatchQueues {
+		queue, failed := q.nextDispatch(ctx)
+		if failed != nil || visited[queue] {
+			return all, errors.Join(err, failed)
+		}
+		visited[queue] = true
+		d, failed := q.dispatchNext(ctx, now, limit, 1)
+		err = errors.Join(err, failed)
+		all = app.Dispatched{Events: all.Events + d.Events, Deliveries: all.Deliveries + d.Deliveries, More: true}
+		switch {
+		case pg.IsLocked(failed):
+			q.dispatches.advance(dispatchTurn{queue: queue})
+		case failed != nil || all.Events+all.Deliveries >= limit:
+			return all, err
+		}
+	}
+	return all, err
+}
+
+// nextDispatch returns the queue at which the next dispatch begins, or "".
+func (q *Queue) nextDispatch(ctx context.Context) (queue string, err error) {
+	err = q.dispatch.System().DB.QueryRowContext(ctx, `SELECT coalesce(
+			(SELECT queue FROM undispatched WHERE queue > $1 ORDER BY queue LIMIT 1),
+			(SELECT queue FROM undispatched ORDER BY queue LIMIT 1), '')`, q.dispatches.current().queue).Scan(&queue)
+	return queue, pg.Classify(err)
+}
+
+// dispatchNext dispatches events of the next queues in turn, at most the given number.
+func (q *Queue) dispatchNext(ctx context.Context, now time.Time, limit, most int) (app.Dispatched, error) {
 	var d app.Dispatched
 	var stores []app.StoreID
 	var last sql.NullString
@@ -35,7 +81,7 @@ func (q *Queue) Dispatch(ctx context.Context, now time.Time, limit int) (app.Dis
 	var queues []string
 	var open decisionColumns
 	err := q.dispatch.System().DB.QueryRowContext(ctx, dispatchStatement, limit, app.At(now).Time, turn.queue,
-		q.policy.DispatchQueues, q.policy.DispatchStores, turn.queues, turn.stores,
+		most, q.policy.DispatchStores, turn.queues, turn.stores,
 		known.events, known.subscriptions, known.versions, known.matches).
 		Scan(&d.Events, &d.Deliveries, &d.More, pgdialect.Array(&stores), &last, pgdialect.Array(&next.queues),
 			pgdialect.Array(&next.stores), pgdialect.Array(&queues), pgdialect.Array(&open.events),

@@ -21,6 +21,20 @@ type dispatchTurns struct {
 	mu    sync.Mutex
 	queue string
 	last  map[string]app.StoreID // of queues with unread stores
+
+	locked bool // the last dispatch found a locked queue
+}
+
+func (d *dispatchTurns) isLocked() bool {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.locked
+}
+
+func (d *dispatchTurns) setLocked(locked bool) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	d.locked = locked
 }
 
 func (d *dispatchTurns) current() dispatchTurn {

@@ -100,12 +100,7 @@ func TestLockedDeliveryFailsNoOtherRecord(t *testing.T) {
 	blocked := r.Subscribe(t, db, 0, app.EventOrderCreated).ID
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
 	enqueue(t, db, app.EventOrderCreated, 5, r.Stores[0])
-	worker, err := persistence.Open(persistence.Config{
-		URL: db.URL, SystemURL: db.SystemURL, Pools: pg.WorkerPools(pg.MinConns),
-		Sealer: persistencetest.Keyring().Sealer(),
-	})
-	must(t, err)
-	defer worker.Close()
+	worker := asWorker(t, db)
 	var made []app.MadeAttempt
 	for _, c := range claimOnce(t, db.Queue, noon, all) {
 		outgoing, err := worker.Outgoing(t.Context(), c.ID, 1)

@@ -46,6 +46,7 @@ const (
 	accountLock       = 250 * time.Millisecond // requests for one slow account must not occupy the connections of all
 	relayStatement    = 5 * time.Second        // half of a lease
 	relayLock         = 500 * time.Millisecond // claims of many tenants share a statement
+	dispatchLock      = 100 * time.Millisecond // events of many tenants share a statement, which then runs for each apart
 	attemptsStatement = 10 * time.Second
 	attemptsLock      = 250 * time.Millisecond // attempts of many tenants share a statement, and have 3 s to be recorded
 	jobsStatement     = time.Minute            // for steps of retention, bulk replays and erasure
@@ -82,7 +83,7 @@ func WorkerPools(conns int) []Pool {
 		{RoleApp, Deadlines, (jobs - long) / 2, deadlineStatement, deadlineLock, 0, workerWait},
 		{RoleSystem, Deadlines, jobs - long - (jobs-long)/2, deadlineStatement, deadlineLock, 0, workerWait},
 		{RoleSystem, Relay, small, relayStatement, relayLock, 0, workerWait},
-		{RoleSystem, Dispatch, small, relayStatement, 0, 0, workerWait},
+		{RoleSystem, Dispatch, small, relayStatement, dispatchLock, 0, workerWait},
 		{RoleSystem, Attempts, conns - 2*small - jobs, attemptsStatement, attemptsLock, 0, workerWait},
 	}
 }

@@ -54,7 +54,7 @@ func TestLimitsOfPools(t *testing.T) {
 		"lookups":                   {serve.For(pg.Lookups).System(), "comanda_system 10s 2s"},
 		"operations of all stores":  {serve.System(), "comanda_system 10s 2s"},
 		"relay":                     {worker.For(pg.Relay).System(), "comanda_system 5s 500ms"},
-		"dispatch":                  {worker.For(pg.Dispatch).System(), "comanda_system 5s 0"},
+		"dispatch":                  {worker.For(pg.Dispatch).System(), "comanda_system 5s 100ms"},
 		"attempts":                  {worker.For(pg.Attempts).System(), "comanda_system 10s 250ms"},
 		"jobs of a store":           {worker.App(), "comanda_app 1min 0"},
 		"jobs":                      {worker.System(), "comanda_system 1min 0"},
