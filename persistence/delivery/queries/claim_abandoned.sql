@@ -6,6 +6,9 @@
 -- claimed as a whole and keeps its id, so that only its running attempts are repeated. It starts at once, because it
 -- may contain deliveries of many websites, and is counted in the window of $4. What a queue has no room for there, or
 -- another relay is claiming from, is counted in the next window.
+--
+-- A wait for a window that another transaction has locked would delay other websites: a later takeover claims the
+-- deliveries of that queue, and the bursts that contain them.
 --   $1 now   $2 end of the new lease   $3 maximum number of deliveries, in addition to the rest of their bursts
 --   $4 start of the plan's window   $5 relay that claims   $6 maximum number of deliveries that are read
 --   $7 limits of the plans by name; other plans are unlimited   $8 start of the next window
@@ -52,36 +55,48 @@ WITH lapsed AS MATERIALIZED (
             WHERE burst_id = burst.burst_id AND status = 'pending' FOR UPDATE SKIP LOCKED
         ) d WINDOW burst AS (PARTITION BY burst.burst_id)
     ) d WHERE locked = pending AND lapsed
+), moving AS MATERIALIZED (
+    -- Windows of the claims that move, and those that may count them from now on.
+    SELECT d.queue, bool_and(n = (SELECT count(*) FROM (SELECT FROM plan_windows
+            WHERE queue = d.queue AND starts_at = d.starts_at FOR UPDATE SKIP LOCKED) w)) AS is_free
+    FROM (
+        SELECT queue, counted_in AS starts_at FROM single WHERE passed
+        UNION
+        SELECT queue, unnest(ARRAY[counted_in, $4, $8::timestamptz]) FROM locked WHERE passed
+    ) d CROSS JOIN LATERAL (
+        SELECT count(*) AS n FROM plan_windows WHERE queue = d.queue AND starts_at = d.starts_at) found
+    GROUP BY d.queue
+), freed AS MATERIALIZED (
+    SELECT id, queue, class, counted_in FROM single JOIN moving USING (queue) WHERE passed AND is_free
+), whole_burst AS MATERIALIZED (
+    SELECT l.* FROM locked l WHERE NOT EXISTS (SELECT FROM locked o JOIN moving m USING (queue)
+        WHERE o.burst_id = l.burst_id AND o.passed AND NOT m.is_free)
 ), room AS MATERIALIZED (
     SELECT queue, coalesce(($7::jsonb ->> coalesce((SELECT plan FROM websites WHERE id = queue), 'STARTER'))::numeric,
         'infinity') - lock_plan(queue, $4) AS free
-    FROM (SELECT DISTINCT queue FROM locked WHERE passed) q
+    FROM (SELECT DISTINCT queue FROM whole_burst WHERE passed) q
 ), fitting AS (
     SELECT burst_id, queue, passed,
         passed AND coalesce(sum(count(*)) OVER (PARTITION BY queue, passed ORDER BY burst_id) <= free, false) AS fits
-    FROM locked LEFT JOIN room USING (queue) GROUP BY burst_id, queue, passed, free
+    FROM whole_burst LEFT JOIN room USING (queue) GROUP BY burst_id, queue, passed, free
 ), whole AS MATERIALIZED (
     SELECT id, NULL AS queue, NULL::timestamptz AS counted_in FROM single WHERE NOT passed
     UNION ALL
     SELECT id, queue, CASE WHEN fits THEN $4 WHEN passed THEN $8::timestamptz END
-    FROM locked JOIN fitting USING (burst_id, queue, passed)
+    FROM whole_burst JOIN fitting USING (burst_id, queue, passed)
 ), past AS MATERIALIZED (
-    -- A burst contains no replays. The order prevents deadlocks.
-    SELECT w.queue, w.starts_at, n.started, n.replays FROM (
-        SELECT queue, counted_in, count(*) AS started, count(*) FILTER (WHERE class = 2) AS replays FROM (
-            SELECT queue, counted_in, class FROM single WHERE passed
-            UNION ALL
-            SELECT queue, counted_in, 0 FROM locked WHERE passed
-        ) d GROUP BY queue, counted_in ORDER BY queue, counted_in
-    ) n CROSS JOIN LATERAL (
-        SELECT queue, starts_at FROM plan_windows WHERE queue = n.queue AND starts_at = n.counted_in FOR UPDATE
-    ) w
+    -- A burst contains no replays.
+    SELECT queue, counted_in, count(*) AS started, count(*) FILTER (WHERE class = 2) AS replays FROM (
+        SELECT queue, counted_in, class FROM freed
+        UNION ALL
+        SELECT queue, counted_in, 0 FROM whole_burst WHERE passed
+    ) d GROUP BY queue, counted_in
 ), uncounted AS (
     UPDATE plan_windows w SET started = w.started - p.started, replays_started = w.replays_started - p.replays
-    FROM past p WHERE w.queue = p.queue AND w.starts_at = p.starts_at
+    FROM past p WHERE w.queue = p.queue AND w.starts_at = p.counted_in
 ), queued AS (
     UPDATE deliveries d SET status = 'queued', held = d.ordered, lease_until = NULL
-    FROM single WHERE d.id = single.id AND single.passed
+    FROM freed WHERE d.id = freed.id
 ), counted AS (
     INSERT INTO plan_windows AS w (queue, starts_at, started, replays_started)
     SELECT queue, counted_in, count(*), 0 FROM whole WHERE counted_in IS NOT NULL
