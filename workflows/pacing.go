@@ -59,20 +59,18 @@ func (o *overload) limit(now time.Time, limits app.ClaimLimits) app.ClaimLimits 
 	return limits
 }
 
-// pacing decides when a relay claims and takes over. It prefers few large claims to many small ones, because the cost
+// pacing decides when a relay claims. It prefers few large claims to many small ones, because the cost
 // of a claim hardly depends on its size.
 type pacing struct {
-	claimAt, takeOverAt time.Time
-	claimedAt           time.Time
-	woken               bool // since the last claim
+	claimAt   time.Time
+	claimedAt time.Time
+	woken     bool // since the last claim
 
 	overload   overload
 	claimPause time.Duration // pause before the next claim while limits of subscriptions hold deliveries back
 
 	// The last claim filled a batch, so more deliveries of that kind are due.
 	moreHealthy, moreOthers bool
-
-	moreAbandoned bool // the last takeover found deliveries
 }
 
 // freeStarters are the starters that can take a large batch: at least half of their places are free.
@@ -81,27 +79,8 @@ type freeStarters struct {
 	place           bool // those of healthy deliveries have a free place
 }
 
-// startPacing returns a pacing in which every step is due.
-func startPacing(now time.Time) pacing {
-	return pacing{claimAt: now, takeOverAt: now, claimPause: busyPoll}
-}
-
-// takeOverDue reports whether to look for abandoned deliveries: once per idlePoll, and immediately if there may
-// be more and all starters are free.
-func (p *pacing) takeOverDue(now time.Time, free freeStarters) bool {
-	due := !now.Before(p.nextTakeOver(now, free))
-	if due {
-		p.takeOverAt = now.Add(idlePoll)
-	}
-	return due
-}
-
-func (p *pacing) nextTakeOver(now time.Time, free freeStarters) time.Time {
-	if p.moreAbandoned && free.healthy && free.others {
-		return now
-	}
-	return p.takeOverAt
-}
+// startPacing returns a pacing in which a claim is due.
+func startPacing(now time.Time) pacing { return pacing{claimAt: now, claimPause: busyPoll} }
 
 // wake makes a claim due: after a dispatch, and when a website whose share was occupied may start bursts again.
 func (p *pacing) wake(now time.Time) { p.claimAt, p.woken = now, true }
@@ -141,13 +120,4 @@ func (p *pacing) claimed(now time.Time, limits app.ClaimLimits, healthy, others 
 	}
 	p.claimAt = now.Add(p.claimPause)
 	p.claimPause = min(2*p.claimPause, idlePoll)
-}
-
-// pause returns the time until the next step is due.
-func (p *pacing) pause(now time.Time, free freeStarters) time.Duration {
-	next := p.nextClaim(free)
-	if takeOver := p.nextTakeOver(now, free); takeOver.Before(next) {
-		next = takeOver
-	}
-	return next.Sub(now)
 }

@@ -108,7 +108,10 @@ func (r *Relay) Run(ctx context.Context) {
 	background.Go(func() { r.keepListening(listening) })
 	background.Go(func() { run.dispatchLoop(ctx) })
 	marking.Go(run.marker)
+	var claiming sync.WaitGroup
+	claiming.Go(func() { run.takeOverLoop(ctx) })
 	run.loop(ctx)
+	claiming.Wait()
 	run.healthy.wait()
 	run.others.wait()
 	close(run.results)
@@ -152,12 +155,9 @@ type startResult struct {
 	err    error
 }
 
-// loop claims deliveries and takes over abandoned ones when these steps are due, until ctx is done.
+// loop claims deliveries when that is due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if !r.gate.isShut() && r.pacing.takeOverDue(time.Now(), r.freeStarters()) {
-			r.takeOver(ctx)
-		}
 		if anyNotIn(r.full, r.room().full) {
 			r.full = nil
 			r.pacing.wake(time.Now())
@@ -165,7 +165,7 @@ func (r *relayRun) loop(ctx context.Context) {
 		if !r.gate.isShut() && r.pacing.claimDue(time.Now(), r.freeStarters()) {
 			r.claim(ctx)
 		}
-		pause := r.pacing.pause(time.Now(), r.freeStarters())
+		pause := time.Until(r.pacing.nextClaim(r.freeStarters()))
 		switch {
 		case r.gate.isShut():
 			pause = idlePoll
@@ -189,6 +189,9 @@ func (r *relayRun) freeStarters() freeStarters {
 	return freeStarters{r.healthy.halfEmpty() && room, r.others.halfEmpty(), r.healthy.free() > 0}
 }
 
+// all reports whether all starters can take a large batch.
+func (f freeStarters) all() bool { return f.healthy && f.others }
+
 // claim claims as many deliveries as the starters can take.
 func (r *relayRun) claim(ctx context.Context) {
 	began, now := time.Now(), r.now()
@@ -205,10 +208,27 @@ func (r *relayRun) claim(ctx context.Context) {
 	r.pacing.claimed(time.Now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
+// takeOverLoop takes over abandoned deliveries until ctx is done: once per idlePoll, and sooner if there may be more and
+// all starters are free. It is separate from the loop of the claims, which do not wait for its statements: these also
+// search for lost turns.
+func (r *relayRun) takeOverLoop(ctx context.Context) {
+	for ctx.Err() == nil {
+		more, pause := !r.gate.isShut() && r.takeOver(ctx), idlePoll
+		if more {
+			pause = busyPoll
+		}
+		for next := time.Now().Add(idlePoll); ctx.Err() == nil && time.Now().Before(next); sleep(ctx, pause, nil) {
+			if more && r.freeStarters().all() {
+				break
+			}
+		}
+	}
+}
+
 // takeOver claims the deliveries of relays that died, and those whose start has failed. It leaves half of the free
 // capacity to new claims, but claims something without it too: new claims can occupy all of it for long. Claims beyond
-// the free capacity wait in the queues of the starters.
-func (r *relayRun) takeOver(ctx context.Context) {
+// the free capacity wait in the queues of the starters. It reports whether there may be more.
+func (r *relayRun) takeOver(ctx context.Context) (more bool) {
 	now := r.now()
 	limits := r.freeLimits()
 	limits.Batch = max(1, (limits.Batch+1)/2)
@@ -219,8 +239,8 @@ func (r *relayRun) takeOver(ctx context.Context) {
 	if len(claims) > 0 {
 		r.log.Info().Int("deliveries", len(claims)).Msg("took over deliveries of a relay that ended")
 	}
-	r.pacing.moreAbandoned = err == nil && len(claims) > 0
 	r.enqueue(claims, now.Add(r.limits.Lease))
+	return err == nil && len(claims) > 0
 }
 
 // freeLimits returns the limits for a claim with the free capacity of the starters.

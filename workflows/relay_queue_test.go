@@ -22,7 +22,7 @@ type queue struct {
 	away                    map[string]int    // number of failures by step
 	searches                []app.ClaimLimits // limits of the calls of Claim
 
-	dispatchTakes, claimTakes time.Duration
+	dispatchTakes, claimTakes, takeOverTakes time.Duration
 }
 
 func (q *queue) enter(step string) (leave func(), err error) {
@@ -78,6 +78,7 @@ func take(from *[]app.Claim, n int) []app.Claim {
 }
 
 func (q *queue) ClaimAbandoned(_ context.Context, _ time.Time, l app.ClaimLimits) ([]app.Claim, error) {
+	time.Sleep(q.takeOverTakes)
 	leave, err := q.enter("take over")
 	defer leave()
 	if err != nil {

@@ -190,6 +190,21 @@ func TestRelayClaimsDuringNotifications(t *testing.T) {
 	})
 }
 
+// A takeover that takes long, because of many deliveries that are held back, delays no new delivery.
+func TestRelayClaimsDuringATakeover(t *testing.T) {
+	r := &relayTest{queue: &queue{takeOverTakes: idlePoll}}
+	r.run(t, func() {
+		for n := range 10 {
+			time.Sleep(100 * ms)
+			r.change(func() { r.events = 1 })
+			r.Wake()
+			if started := len(r.starts()); started != n+1 {
+				t.Errorf("%d starts during a takeover, want %d", started, n+1)
+			}
+		}
+	})
+}
+
 // Deliveries start in the order of their claims: those of a backlog before those of new events.
 func TestRelayStartsInOrder(t *testing.T) {
 	r := &relayTest{queue: new(queue).enqueue(500), takes: 5 * ms}
