@@ -13,6 +13,7 @@ import (
 	"github.com/comanda-dev/comanda/persistence"
 	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
+	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
 // orderedStore is a store with one ordered webhook, whose plan is unlimited.
@@ -302,6 +303,32 @@ func TestLostTurnsAreRepaired(t *testing.T) {
 	}
 	if n := lost(); n != 0 {
 		t.Errorf("%d turns are still lost", n)
+	}
+}
+
+// A website with a locked turn does not stop the repair of the lost turns of other websites.
+func TestLostTurnsAreRepairedBesideALock(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	worker := asWorker(t, db)
+	var locked app.StoreID
+	for i := range 3 {
+		r := open(t, db, fmt.Sprintf("%d.example", i))
+		subscribeOrdered(t, db, r, app.EventOrderCreated)
+		emitOf(t, db, r.Stores[0], app.EventOrderCreated, "ord_1")
+		locked = r.Stores[0]
+	}
+	seed(t, db, "UPDATE deliveries SET held = true")
+	tx, err := db.System().BeginTx(t.Context(), nil)
+	must(t, err)
+	defer func() { _ = tx.Rollback() }()
+	_, err = tx.ExecContext(t.Context(), "SELECT FROM turns WHERE store_id = ? FOR UPDATE", locked)
+	must(t, err)
+	if _, err := worker.ClaimAbandoned(t.Context(), noon, all); !pg.IsLocked(err) {
+		t.Errorf("repair beside a lock: got error %v, want one of a lock", err)
+	}
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE NOT held"); n != 2 {
+		t.Errorf("repaired turns: got %d, want those of the 2 other websites", n)
 	}
 }
 

@@ -3,6 +3,7 @@ package delivery
 import (
 	"context"
 	_ "embed"
+	"errors"
 	"maps"
 	"slices"
 	"sync"
@@ -45,7 +46,8 @@ type turnLine struct {
 }
 
 // repairTurns gives lost turns again, at most once per Policy.RepairTurns. It reads a bounded number of resources with
-// deliveries that are held back, of each website in turn, and continues after them in the next call.
+// deliveries that are held back, of each website in turn, and continues after them in the next call. Each website has
+// its own statement, so that a locked turn of one does not stop the repair of others.
 func (q *Queue) repairTurns(ctx context.Context, now time.Time) error {
 	s := &q.sweep
 	s.mu.Lock()
@@ -55,16 +57,23 @@ func (q *Queue) repairTurns(ctx context.Context, now time.Time) error {
 	}
 	s.next = now.Add(q.policy.RepairTurns)
 	lost, err := q.lostTurns(ctx)
-	if err != nil || len(lost) == 0 {
-		return err
+	for _, lines := range lost {
+		if err == nil || pg.IsLocked(err) {
+			err = errors.Join(err, q.settleTurns(ctx, lines))
+		}
 	}
+	return err
+}
+
+// settleTurns gives the turns of resources of one queue again.
+func (q *Queue) settleTurns(ctx context.Context, lines []turnLine) error {
 	var subscriptions []app.SubscriptionID
 	var resources []string
-	for _, line := range lost {
+	for _, line := range lines {
 		subscriptions, resources = append(subscriptions, line.subscription), append(resources, line.resource)
 	}
 	var released int
-	err = q.relay.System().DB.QueryRowContext(ctx, "SELECT settle_turns($1, $2)", subscriptions, resources).
+	err := q.relay.System().DB.QueryRowContext(ctx, "SELECT settle_turns($1, $2)", subscriptions, resources).
 		Scan(&released)
 	if err == nil && released > 0 {
 		q.turnPassed()
@@ -72,8 +81,8 @@ func (q *Queue) repairTurns(ctx context.Context, now time.Time) error {
 	return err
 }
 
-// lostTurns returns resources whose turn is lost, and advances the position. The caller holds its lock.
-func (q *Queue) lostTurns(ctx context.Context) ([]turnLine, error) {
+// lostTurns returns resources whose turn is lost, by queue, and advances the position. The caller holds its lock.
+func (q *Queue) lostTurns(ctx context.Context) (map[string][]turnLine, error) {
 	s := &q.sweep
 	queues := slices.Collect(maps.Keys(s.unread))
 	var subscriptions []app.SubscriptionID
@@ -91,7 +100,7 @@ func (q *Queue) lostTurns(ctx context.Context) ([]turnLine, error) {
 	if s.unread == nil {
 		s.unread = map[string]turnLine{}
 	}
-	var lost []turnLine
+	lost := map[string][]turnLine{}
 	visited := map[string]bool{}
 	for rows.Next() {
 		var queue string
@@ -108,7 +117,7 @@ func (q *Queue) lostTurns(ctx context.Context) ([]turnLine, error) {
 			s.unread[queue] = line
 		}
 		if isLost {
-			lost = append(lost, line)
+			lost[queue] = append(lost[queue], line)
 		}
 	}
 	return lost, rows.Err()
