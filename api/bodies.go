@@ -13,14 +13,17 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// Limits of bodies, in bytes (docs/behaviour.md#other-limits).
+// Limits of bodies, in bytes or requests (docs/behaviour.md#other-limits).
 const (
 	maxBody      = 1 << 20                    // of one request
-	smallBody    = 4 << 10                    // not counted: the headers of a request may be larger
+	smallBody    = 4 << 10                    // its bytes are not counted: the headers of a request may be larger
 	maxOwnBodies = 8 << 20                    // of a client network until the credential is known, then of a website
 	maxBodies    = 64 << 20                   // of all requests of the process
 	maxOwnRows   = maxHeavyWork * maxRowsBody // of the imports of one website
 	maxRowsAtAll = 64 << 20                   // of all imports of the process
+
+	maxReading    = 4096 // requests of the process whose bodies are being read
+	maxOwnReading = 1024 // of a client network
 
 	maxOwnResponses = 16 << 20 // of the reads of one website, until the clients have received them
 	maxResponses    = 64 << 20 // of all reads of the process
@@ -28,6 +31,7 @@ const (
 
 // bodies counts the memory of bodies: those of requests from before they are read to the end of the requests, those of
 // responses until they are sent. Nobody waits for it: a client that sends or receives slowly would delay all others.
+// [Server] also counts the requests whose bodies are being read with it, in which case a size is a number of requests.
 type bodies struct {
 	most, own int64
 
@@ -53,7 +57,7 @@ func (b *bodies) take(owner string, size int64) (memory, error) {
 	if b.of[owner]+size > min(b.own, b.most-b.used-size) {
 		return memory{}, &app.Error{
 			Code: app.CodeUnavailable, RetryAfter: time.Second,
-			Message: "too many large bodies are in progress; retry after the given time",
+			Message: "too many bodies are in progress; retry after the given time",
 		}
 	}
 	b.used += size
@@ -98,10 +102,16 @@ func (s *Server) readAll(ctx context.Context, c *call) ([]byte, error) {
 	if size == 0 {
 		return nil, nil
 	}
+	network := ClientNetwork(c.exchange.client)
+	reading, err := s.reading.take(network, 1)
+	if err != nil {
+		return nil, err
+	}
+	defer reading.shrink(0)
 	in := c.bodyUntil(ctx, maxBody)
 	var body bytes.Buffer
 	if size < 0 { // unknown
-		if _, err := io.CopyN(&body, in, smallBody); errors.Is(err, io.EOF) {
+		if _, err = io.CopyN(&body, in, smallBody); errors.Is(err, io.EOF) {
 			return body.Bytes(), nil
 		} else if err != nil {
 			return nil, broken(ctx, err)
@@ -109,13 +119,12 @@ func (s *Server) readAll(ctx context.Context, c *call) ([]byte, error) {
 		size = maxBody
 	}
 	if size > smallBody {
-		var err error
-		if c.memory, err = s.bodies.take(ClientNetwork(c.exchange.client), size); err != nil {
+		if c.memory, err = s.bodies.take(network, size); err != nil {
 			return nil, err
 		}
 		body.Grow(int(size) - body.Len() + bytes.MinRead) // ReadFrom reads with room for MinRead
 	}
-	_, err := body.ReadFrom(in)
+	_, err = body.ReadFrom(in)
 	if _, over := errors.AsType[*http.MaxBytesError](err); over {
 		return nil, tooLarge
 	}

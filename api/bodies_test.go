@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -65,6 +66,60 @@ func TestSlowBodiesOfAHostileNeighbour(t *testing.T) {
 	}
 	if b := w.server.bodies; b.inUse() != 0 || len(b.of) != 0 {
 		t.Errorf("memory after the requests: got %d of %d owners, want none", b.inUse(), len(b.of))
+	}
+}
+
+// A client that opens many HTTP/2 streams and sends none of their small bodies has few requests in progress. The others
+// are refused, and a request of another client succeeds.
+func TestStreamsOfAHostileNeighbour(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	const streams, most = 25, 8
+	w.server.reading = newBodies(2*most, most)
+	listener := w.listen(w.server)
+	hostile := listener.Client().Transport.(*http.Transport).Clone()
+	hostile.DialContext = (&net.Dialer{LocalAddr: &net.TCPAddr{IP: net.IPv4(127, 0, 0, 2)}}).DialContext
+	w.Cleanup(hostile.CloseIdleConnections)
+	var senders []*io.PipeWriter
+	statuses := make(chan string, streams)
+	for range streams {
+		body, sender := io.Pipe()
+		senders = append(senders, sender)
+		r, err := http.NewRequestWithContext(t.Context(), "POST", listener.URL+"/auth/login", body)
+		w.must(err)
+		r.Header.Set("Content-Type", "application/json")
+		go func() {
+			response, err := hostile.RoundTrip(r)
+			if err != nil {
+				statuses <- err.Error()
+				return
+			}
+			response.Body.Close()
+			statuses <- fmt.Sprint(response.Proto, " ", response.StatusCode)
+		}()
+	}
+	for range streams - most {
+		if got := <-statuses; got != "HTTP/2.0 503" {
+			t.Errorf("further stream: got %s, want HTTP/2.0 503", got)
+		}
+	}
+	response, err := listener.Client().Post(listener.URL+"/auth/login", "application/json",
+		strings.NewReader(`{"email":"nobody@example.com","password":"not the password"}`))
+	w.must(err)
+	response.Body.Close()
+	if response.StatusCode != 401 {
+		t.Errorf("login of another client: got %s, want 401", response.Status)
+	}
+	for _, sender := range senders {
+		w.must(sender.Close())
+	}
+	for range most {
+		if got := <-statuses; got != "HTTP/2.0 400" {
+			t.Errorf("slow stream: got %s, want HTTP/2.0 400", got)
+		}
+	}
+	if b := w.server.reading; b.inUse() != 0 || len(b.of) != 0 {
+		t.Errorf("requests after the streams: got %d of %d owners, want none", b.inUse(), len(b.of))
 	}
 }
 

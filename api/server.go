@@ -77,6 +77,7 @@ type Server struct {
 	buckets   *buckets
 	work      *work
 	bodies    *bodies
+	reading   *bodies // requests, not bytes
 	rows      *bodies // of imports
 	responses *bodies // of reads
 	providers map[app.Provider]*provider
@@ -127,8 +128,8 @@ func New(c Config) *Server {
 		db:    c.DB, tokens: newTokens(c),
 		refreshes: app.RefreshRules{TTL: c.RefreshTTL, MaxAge: c.SessionMaxAge, Leeway: c.RefreshLeeway},
 		passwords: newPasswords(c.Memory), limiter: newLimiter(c), buckets: newBuckets(c), work: newWork(c),
-		bodies: newBodies(maxBodies, maxOwnBodies), rows: newBodies(maxRowsAtAll, maxOwnRows),
-		responses: newBodies(maxResponses, maxOwnResponses),
+		bodies: newBodies(maxBodies, maxOwnBodies), reading: newBodies(maxReading, maxOwnReading),
+		rows: newBodies(maxRowsAtAll, maxOwnRows), responses: newBodies(maxResponses, maxOwnResponses),
 		adminOTP:  !c.OptionalOTP,
 		providers: newProviders(c), tester: c.Tester, retrier: c.Retrier,
 		watchdogDays: c.WatchdogDays, cursors: newCursors(c.Keyring),

@@ -19,6 +19,12 @@ import (
 // drainTimeout is the time for which a stopping process waits for open requests.
 const drainTimeout = 20 * time.Second
 
+// Limits of an HTTP/2 connection. Go's defaults are 250 streams, and 1 MiB of bodies that handlers have not read.
+const (
+	maxStreams       = 32
+	maxReceiveBuffer = 128 << 10 // bytes; with a smaller one, a body of 8 MiB from far away takes longer than 15 s
+)
+
 // listen serves a handler in the background until ctx is done. Then it waits for open requests. name is the variable
 // that configures the address, for the error and the log. Without a certificate it serves plain HTTP. balancers are the
 // peers that use the PROXY protocol, proxies those whose connections are of many clients.
@@ -41,6 +47,11 @@ func listen(
 		WriteTimeout:      time.Minute,
 		IdleTimeout:       2 * time.Minute,
 		MaxHeaderBytes:    64 << 10,
+		HTTP2: &http.HTTP2Config{
+			MaxConcurrentStreams:          maxStreams,
+			MaxReceiveBufferPerConnection: maxReceiveBuffer,
+			MaxReceiveBufferPerStream:     maxReceiveBuffer,
+		},
 		// "OPTIONS *" is handled like an unknown route
 		DisableGeneralOptionsHandler: true,
 		ErrorLog:                     log.New(debugLines{logger}, "", 0), // mostly TLS handshakes that clients abort
