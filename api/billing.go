@@ -40,6 +40,9 @@ type changeBillingIn struct {
 }
 
 func (s *Server) changeBilling(ctx context.Context, c *call, in changeBillingIn) (billingOut, error) {
+	if err := s.limitQuotas(ctx, c, c.principal.StoreID); err != nil {
+		return billingOut{}, err
+	}
 	usage, err := s.db.ChangePlan(ctx, c.now, c.principal.StoreID, c.actor(), in.Plan)
 	return billingFor(usage), err
 }

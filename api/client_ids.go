@@ -41,6 +41,9 @@ type changeOwnWebsiteIn struct {
 }
 
 func (s *Server) changeOwnWebsite(ctx context.Context, c *call, in changeOwnWebsiteIn) (ownWebsiteOut, error) {
+	if err := s.limitQuotas(ctx, c, c.principal.StoreID); err != nil {
+		return ownWebsiteOut{}, err
+	}
 	website, err := s.db.ChangeClientIDs(ctx, c.now, c.actor(), c.principal.WebsiteID, app.ClientIDs(in.Social))
 	return newOwnWebsiteOut(website), err
 }

@@ -40,6 +40,8 @@ func TestQuotasOfRoutes(t *testing.T) {
 		"POST /users":                                  invitations,
 		"POST /invitations/{id}/resend":                invitations,
 		"POST /platform/websites/{id}/invite-owner":    invitations,
+		"PATCH /website":                               {{"website changes", "website", 30, 0, time.Hour}},
+		"PATCH /billing":                               {{"website changes", "website", 30, 0, time.Hour}},
 		"GET /customers/lookup":                        {{"lookups", "credential", 60, 0, time.Minute}},
 	}
 	got := map[string][]budget{}

@@ -86,6 +86,10 @@ var (
 		{name: "invitations", per: perStore, most: app.InvitationsPerHour, window: time.Hour},
 		{name: "invitations", per: perWebsite, most: app.WebsiteInvitationsPerHour, window: time.Hour},
 	}}
+	// Each change is recorded in the trails of all stores of the website and of the platform.
+	perWebsiteChange = limit{quotas: []quota{
+		{name: "website changes", per: perWebsite, most: 30, window: time.Hour},
+	}}
 	perStream = limit{streams: identity.StreamLimits{Store: 50, Website: 100}}
 )
 

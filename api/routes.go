@@ -325,13 +325,13 @@ func routes() []route {
 
 		{Method: get, Path: "/website", Realms: tenant, Permission: app.ViewOwnWebsite, Across: true, Status: 200,
 			Handler: getWebsite},
-		{Method: patch, Path: "/website", Realms: tenant, Permission: app.ChangeOwnWebsite, Across: true, Status: 200,
-			Handler: updateOwnWebsite},
+		{Method: patch, Path: "/website", Realms: tenant, Permission: app.ChangeOwnWebsite, Limit: perWebsiteChange,
+			Across: true, Status: 200, Handler: updateOwnWebsite},
 
 		{Method: get, Path: "/billing", Realms: tenant, Permission: app.ManageBilling, Across: true, Status: 200,
 			Handler: getBilling},
-		{Method: patch, Path: "/billing", Realms: tenant, Permission: app.ManageBilling, Across: true, Status: 200,
-			Handler: updateBilling},
+		{Method: patch, Path: "/billing", Realms: tenant, Permission: app.ManageBilling, Limit: perWebsiteChange,
+			Across: true, Status: 200, Handler: updateBilling},
 
 		{Method: get, Path: "/customers", Realms: tenantOrCustomer, Permission: app.ViewCustomers, Status: 200,
 			Handler: listCustomers},

@@ -48,6 +48,31 @@ func TestTestsOfAWebsite(t *testing.T) {
 	test("foreign", "FOREIGN").ok(200, nil)
 }
 
+// The changes of a website have a budget, because each is recorded in the trails of all its stores. Of the refused client
+// ids, the first within an hour is recorded.
+func TestChangesOfAWebsiteAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.clientIDs("foreign", "theirs")
+	plan := func(user string, n int) *response {
+		return w.do("PATCH", "/billing", w.tokens[user], object{"plan": []app.Plan{app.PlanStarter, app.PlanEnterprise}[n%2]})
+	}
+	social := func() *response {
+		return w.do("PATCH", "/website", w.tokens["OWNER"], object{"social": object{"google": []string{"theirs"}}})
+	}
+	for n := range 28 {
+		plan("OWNER", n).ok(200, nil)
+	}
+	social().refused(app.CodeConflict)
+	social().refused(app.CodeConflict)
+	if n := w.text("SELECT count(*) FROM platform_audit WHERE action = 'website.client_ids_refused'"); n != "1" {
+		t.Errorf("entries of refused client ids: got %s, want 1", n)
+	}
+	social().refused(app.CodeRateLimited)
+	plan("OWNER", 0).refused(app.CodeRateLimited)
+	plan("FOREIGN", 0).ok(200, nil)
+}
+
 // The invitations of a website's stores have a budget together.
 func TestInvitationsOfAWebsite(t *testing.T) {
 	t.Parallel()

@@ -2,6 +2,7 @@ package identity
 
 import (
 	"context"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"slices"
@@ -27,8 +28,8 @@ func (db *DB) ClientIDs(ctx context.Context, store app.StoreID, provider app.Pro
 }
 
 // ChangeClientIDs replaces the client ids of a website at each provider whose list in wanted is not nil. It returns
-// NOT_FOUND if there is no such website, and CONFLICT if another website has one of the ids. The conflict is recorded,
-// and the error does not name the other website.
+// NOT_FOUND if there is no such website, and CONFLICT if another website has one of the ids. The first conflict of a
+// website within an hour is recorded, and the error does not name the other website.
 func (db *DB) ChangeClientIDs(
 	ctx context.Context, now time.Time, by app.Actor, id app.WebsiteID, wanted app.ClientIDs,
 ) (app.Website, error) {
@@ -45,6 +46,14 @@ func (db *DB) ChangeClientIDs(
 	})
 	if taken, ok := errors.AsType[*clientIDsTaken](err); ok {
 		unrecorded := db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+			key := sha256.Sum256([]byte("refused client ids\x00" + id))
+			err := pg.TakeRateLimits(ctx, tx.Tx, time.Hour, Budget{Key: key[:], Most: 1})
+			if app.CodeOf(err) == app.CodeRateLimited {
+				return nil
+			}
+			if err != nil {
+				return err
+			}
 			return auditTakenClientIDs(ctx, tx, now, by, id, taken.ids)
 		})
 		if unrecorded != nil {

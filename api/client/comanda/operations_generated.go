@@ -573,6 +573,8 @@ func (c *Client) GetBilling(ctx context.Context, options ...CallOption) (*Billin
 //
 // For members with the role OWNER.
 //
+// At most 30 website changes in any hour per website.
+//
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, CONFLICT, RATE_LIMITED.
 func (c *Client) UpdateBilling(
@@ -2820,6 +2822,8 @@ func (c *Client) GetWebsite(ctx context.Context, options ...CallOption) (*OwnWeb
 // UpdateOwnWebsite sends PATCH /website: update the website of the active store.
 //
 // For members with the role OWNER.
+//
+// At most 30 website changes in any hour per website.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
 // INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, CONFLICT, RATE_LIMITED.

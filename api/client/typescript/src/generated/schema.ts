@@ -827,6 +827,8 @@ export interface paths {
         /**
          * Change the plan
          * @description For members with the role OWNER.
+         *
+         *     At most 30 website changes in any hour per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
@@ -3995,6 +3997,8 @@ export interface paths {
         /**
          * Update the website of the active store
          * @description For members with the role OWNER.
+         *
+         *     At most 30 website changes in any hour per website.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
          *     - 401 `TOKEN_EXPIRED`: the access token has expired: POST /auth/refresh
          *     - 401 `TOKEN_REVOKED`: the session or the membership has ended: log in again
