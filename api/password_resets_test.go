@@ -321,6 +321,27 @@ func TestResetOfAnUnprovenAccountRemovesIdentities(t *testing.T) {
 	}
 }
 
+// A person who knew the password of an account, also of a proven one, keeps no social login. The trail has its provider.
+func TestResetRemovesSocialLogins(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.mailingServer(func(*Config) {})
+	a := w.accounts()["customer"]
+	w.exec("UPDATE customers SET email_proven = true WHERE email = 'carol@example.com'")
+	w.exec(`INSERT INTO customer_identities (store_id, provider, subject, customer_id, created_at)
+		SELECT store_id, 'google', 'thief', id, created_at FROM customers WHERE email = 'carol@example.com'`)
+	a.confirm(a.asked(s), otherPassword).ok(200, nil)
+	a.confirm(a.asked(s), password).ok(200, nil)
+	if got := w.text("SELECT count(*) FROM customer_identities WHERE subject = 'thief'"); got != "0" {
+		t.Errorf("social logins after the reset: got %s, want 0", got)
+	}
+	const want = `{"unlinked": ["google"]} {}`
+	if got := w.text(`SELECT string_agg(details::text, ' ' ORDER BY id) FROM audit
+		WHERE action = 'password.reset'`); got != want {
+		t.Errorf("details of the trail: got %s, want %s", got, want)
+	}
+}
+
 // The page needs no credential, allows only its own files, and has nothing of the request in it.
 func TestAccountPage(t *testing.T) {
 	t.Parallel()

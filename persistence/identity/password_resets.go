@@ -199,9 +199,10 @@ func (db *DB) ResetPassword(ctx context.Context, now time.Time, by app.Actor, to
 	})
 }
 
-// ResetCustomerPassword is [DB.ResetPassword] for a customer. The token proves the email. If the email was never proven
-// before, its social identities are removed: another person may have registered the email and kept a way into the
-// account. The name, phone number and addresses stay, because most accounts were registered by their owner.
+// ResetCustomerPassword is [DB.ResetPassword] for a customer. The token proves the email. The social identities are
+// removed, because a person who knew the password may have linked one. An identity whose provider vouches for the email
+// links itself again at its next login. The name, phone number and addresses stay, because most accounts were
+// registered by their owner.
 func (db *DB) ResetCustomerPassword(
 	ctx context.Context, now time.Time, by app.Actor, token app.Secret, hash string,
 ) error {
@@ -213,23 +214,25 @@ func (db *DB) ResetCustomerPassword(
 		}
 		store, customer := login.Customer.StoreID, login.Customer.ID
 		by := by.AsCustomer(customer)
-		if _, err := tx.Tx.ExecContext(ctx, `UPDATE customers SET password_hash = $1 WHERE store_id = $2 AND id = $3`,
-			hash, store, customer); err != nil {
+		if _, err := tx.Tx.ExecContext(ctx, `UPDATE customers SET password_hash = $1, email_proven = true
+			WHERE store_id = $2 AND id = $3`, hash, store, customer); err != nil {
 			return err
 		}
 		if _, err := customerSessions(store).end(ctx, tx, now, string(customer), "", app.EndedByPassword); err != nil {
 			return err
 		}
-		if err := pg.Audit(ctx, tx, now, store, by, app.AuditPasswordReset, string(customer), nil); err != nil {
+		var unlinked []app.Provider
+		err = tx.NewRaw(`WITH identities AS (
+				DELETE FROM customer_identities WHERE store_id = ? AND customer_id = ? RETURNING provider
+			) SELECT provider FROM identities ORDER BY provider`, store, customer).Scan(ctx, &unlinked)
+		if err != nil {
 			return err
 		}
-		if login.emailProven {
-			return nil
+		details := map[string]any{}
+		if len(unlinked) > 0 {
+			details["unlinked"] = unlinked
 		}
-		_, err = tx.Tx.ExecContext(ctx, `WITH identities AS (
-				DELETE FROM customer_identities WHERE store_id = $1 AND customer_id = $2
-			) UPDATE customers SET email_proven = true WHERE store_id = $1 AND id = $2`, store, customer)
-		return err
+		return pg.Audit(ctx, tx, now, store, by, app.AuditPasswordReset, string(customer), details)
 	})
 }
 
