@@ -14,9 +14,8 @@ import (
 func inviteAddress(t *testing.T, db *persistencetest.Database, with *persistence.DB, r restaurant, email string,
 ) app.MailID {
 	t.Helper()
-	by := app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[0], WebsiteID: r.Website}
 	in := app.Invitation{Email: email, Name: "Grace", Role: app.RoleStaff, StoreIDs: r.Stores[:1]}
-	_, err := with.Invite(t.Context(), noon, by, app.Actor{ID: string(r.Owner.ID)}, in,
+	_, err := with.Invite(t.Context(), noon, r.Caller(t, with, 0), app.Actor{ID: string(r.Owner.ID)}, in,
 		app.NewSecret(string(r.Website)+email), time.Hour, nil)
 	must(t, err)
 	return enqueued(t, db)[0]

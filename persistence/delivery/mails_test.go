@@ -195,7 +195,7 @@ func TestWebhookMailRecipients(t *testing.T) {
 	}
 
 	ids := enqueue(app.MailWebhookWarning)
-	caller := r.Caller(t, db, 0)
+	caller := r.Caller(t, db.DB, 0)
 	_, err := db.ChangeRole(t.Context(), noon, caller, app.Actor{}, users[app.RoleAdmin], app.RoleStaff)
 	must(t, err)
 	must(t, db.RemoveMember(t.Context(), noon, caller, app.Actor{}, users[app.RoleOwner]))

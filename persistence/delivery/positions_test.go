@@ -38,7 +38,7 @@ func contended(t *testing.T, db *persistencetest.Database, r restaurant) map[str
 	customer, err := db.RegisterCustomer(ctx, noon, store, app.Actor{}, identity.NewCustomer{Email: "eve@example.com"},
 		time.Hour)
 	must(t, err)
-	caller := r.Caller(t, db, 0)
+	caller := r.Caller(t, db.DB, 0)
 	steps := []app.OrderStatus{app.OrderConfirmed, app.OrderPreparing, app.OrderReady, app.OrderCompleted}
 	reserved, err := db.Reserve(ctx, noon, store, app.NewReservation{
 		Guest: app.ReservationCustomer{Name: "Ada"}, PartySize: 2, StartAt: app.At(noon.Add(24 * time.Hour)),

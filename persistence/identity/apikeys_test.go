@@ -38,7 +38,7 @@ func TestAuthenticateKey(t *testing.T) {
 			}
 		})
 	}
-	if _, err := db.RevokeAPIKey(t.Context(), noon, r.Caller(t, db, 1), app.Actor{}, issued.ID); err != nil {
+	if _, err := db.RevokeAPIKey(t.Context(), noon, r.Caller(t, db.DB, 1), app.Actor{}, issued.ID); err != nil {
 		t.Error(err)
 	}
 	if p, err := db.AuthenticateKey(t.Context(), noon, issued.Key); app.CodeOf(err) != app.CodeAPIKeyRevoked ||
@@ -137,7 +137,7 @@ func TestAPIKeysByStore(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	live, test, siblings := r.Key(t, db, 0, app.KeyLive), r.Key(t, db, 0, app.KeyTest), r.Key(t, db, 1, app.KeyTest)
-	caller := r.Caller(t, db, 0)
+	caller := r.Caller(t, db.DB, 0)
 	for store, want := range map[app.StoreID][]app.APIKeyID{
 		r.Stores[0]: {test.ID, live.ID}, test.StoreID: {test.ID}, r.Stores[1]: {siblings.ID}, "sto_unknown": nil,
 		"": nil,
@@ -191,5 +191,27 @@ func TestJoinDuringSandboxCreation(t *testing.T) {
 		WHERE s.sandbox_of IS NOT NULL`
 	if n := count(t, db, members); n != 13 {
 		t.Errorf("members of the sandbox: got %d, want 13", n)
+	}
+}
+
+// A session that has ended since the request began neither invites nor resends an invitation.
+func TestEndedSessionsDoNotInvite(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	pending, caller := r.Invite(t, db.DB, "a token"), r.Caller(t, db.DB, 0)
+	_, err := db.System().DB.ExecContext(t.Context(), `UPDATE sessions SET ended_at = now(), end_reason = 'password'
+		WHERE id = $1`, caller.SessionID)
+	must(t, err)
+	_, err = db.Invite(t.Context(), noon, caller, app.Actor{ID: string(r.Owner.ID)},
+		app.Invitation{Email: "ada@example.com", Name: "Ada", Role: app.RoleOwner, StoreIDs: r.Stores},
+		app.NewSecret("another"), time.Hour, nil)
+	if app.CodeOf(err) != app.CodeTokenRevoked {
+		t.Errorf("Invite: got error %v, want TOKEN_REVOKED", err)
+	}
+	_, err = db.ResendInvitation(t.Context(), noon, caller, app.Actor{ID: string(r.Owner.ID)}, pending.ID,
+		app.NewSecret("another"), time.Hour)
+	if app.CodeOf(err) != app.CodeTokenRevoked {
+		t.Errorf("ResendInvitation: got error %v, want TOKEN_REVOKED", err)
 	}
 }

@@ -152,7 +152,7 @@ func TestUserActionsAreRecordedInTheirStores(t *testing.T) {
 	suspended := true
 	_, err = db.ChangeWebsite(t.Context(), noon, app.Actor{}, other.Website, app.WebsiteChange{Suspended: &suspended})
 	must(t, err)
-	must(t, db.RemoveMember(t.Context(), noon, left.Caller(t, db, 0), app.Actor{}, id))
+	must(t, db.RemoveMember(t.Context(), noon, left.Caller(t, db.DB, 0), app.Actor{}, id))
 	must(t, db.LoginFailed(t.Context(), noon, app.Actor{}, app.User{ID: id}, app.FaultPassword))
 	must(t, db.LoginFailed(t.Context(), noon, app.Actor{}, app.User{}, app.FaultPassword))
 	for _, store := range append(r.Stores[:2:2], other.Stores[0]) {
@@ -171,7 +171,7 @@ func TestConcurrentActionsAreRecordedOnce(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
-	caller, suspended := r.Caller(t, db, 0), true
+	caller, suspended := r.Caller(t, db.DB, 0), true
 	const rounds, each = 10, 8
 	for range rounds {
 		key := r.Key(t, db, 0, "")

@@ -29,7 +29,8 @@ const (
 )
 
 // Invite invites a user to stores. It replaces a pending invitation of the same email and website. A repeated
-// request returns the invitation of the first request; token does not belong to it. It returns STORE_MISMATCH unless
+// request returns the invitation of the first request; token does not belong to it. It returns TOKEN_REVOKED if the
+// inviter's session has ended, STORE_MISMATCH unless
 // the inviter is OWNER of each of the stores and they belong to the inviter's website, OTP_SETUP_REQUIRED if one of
 // the stores is closed to the inviter, RATE_LIMITED, CONFLICT if the email belongs to a member of all stores, and
 // the errors of [pg.RunOnce].
@@ -91,28 +92,28 @@ func liveStores(
 	return slices.Compact(live), nil
 }
 
-// requireOwner returns STORE_MISMATCH unless a user is an enabled OWNER of each of the stores, and
-// OTP_SETUP_REQUIRED if one of them requires one-time passwords, which the user has not switched on. It locks
-// the user and the memberships, in this order, so that the user stays one until the transaction ends.
+// requireOwner returns TOKEN_REVOKED if the user is disabled or the session has ended, STORE_MISMATCH unless the user is
+// an OWNER of each of the stores, and OTP_SETUP_REQUIRED if one of them requires one-time passwords, which the user has
+// not switched on. It locks the user, the session and the memberships, in this order, so that the user stays one until
+// the transaction ends.
 func requireOwner(ctx context.Context, tx bun.Tx, user app.Principal, stores []app.StoreID) error {
-	var enabled, otp bool
-	err := tx.NewRaw(`SELECT disabled_at IS NULL, otp_enabled_at IS NOT NULL FROM users WHERE id = ? FOR SHARE`,
-		user.UserID).Scan(ctx, &enabled, &otp)
-	if err != nil {
+	if err := shareSession(ctx, tx, user); err != nil {
 		return err
 	}
 	var owned []app.StoreID
-	err = tx.NewRaw(`SELECT store_id FROM memberships WHERE user_id = ? AND role = 'OWNER' AND store_id IN (?)
+	err := tx.NewRaw(`SELECT store_id FROM memberships WHERE user_id = ? AND role = 'OWNER' AND store_id IN (?)
 		ORDER BY store_id FOR SHARE`, user.UserID, bun.List(stores)).Scan(ctx, &owned)
 	if err != nil {
 		return err
 	}
-	if !enabled || len(owned) < len(stores) {
+	if len(owned) < len(stores) {
 		return errOwnerOnly()
 	}
 	// Every request checks this for the active store only.
-	closed, err := tx.NewSelect().TableExpr("stores").Where("id IN (?) AND require_otp", bun.List(stores)).Exists(ctx)
-	if err == nil && closed && !otp {
+	var closed bool
+	err = tx.NewRaw(`SELECT otp_enabled_at IS NULL AND EXISTS (SELECT FROM stores WHERE id IN (?) AND require_otp)
+		FROM users WHERE id = ?`, bun.List(stores), user.UserID).Scan(ctx, &closed)
+	if err == nil && closed {
 		err = app.OTPSetupRequired()
 	}
 	return err
@@ -280,7 +281,7 @@ func (db *DB) Invitations(
 
 // ResendInvitation gives a pending invitation of the active store a new token and a new expiry, and enqueues
 // its mail again. The caller becomes its inviter. It returns NOT_FOUND if there is no such invitation, and
-// STORE_MISMATCH, OTP_SETUP_REQUIRED and RATE_LIMITED like [DB.Invite].
+// TOKEN_REVOKED, STORE_MISMATCH, OTP_SETUP_REQUIRED and RATE_LIMITED like [DB.Invite].
 func (db *DB) ResendInvitation(
 	ctx context.Context, now time.Time, inviter app.Principal, by app.Actor, id app.InvitationID, token app.Secret,
 	ttl time.Duration,

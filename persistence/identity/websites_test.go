@@ -40,8 +40,7 @@ func TestSuspensionDelaysInvitations(t *testing.T) {
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	token := app.NewSecret("a token")
-	inviter := app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[0], WebsiteID: r.Website}
-	_, err := db.Invite(t.Context(), noon, inviter, app.Actor{ID: string(r.Owner.ID)},
+	_, err := db.Invite(t.Context(), noon, r.Caller(t, db.DB, 0), app.Actor{ID: string(r.Owner.ID)},
 		app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.Stores}, token,
 		time.Hour, nil)
 	must(t, err)

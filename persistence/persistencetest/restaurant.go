@@ -54,9 +54,9 @@ func Open(t testing.TB, db *Database, domain string) Restaurant {
 }
 
 // Caller returns the owner as the caller of requests about one of the stores, with a new session.
-func (r Restaurant) Caller(t testing.TB, db *Database, store int) app.Principal {
+func (r Restaurant) Caller(t testing.TB, db *persistence.DB, store int) app.Principal {
 	t.Helper()
-	session := Session(t, db.DB, Noon, r.Owner, r.Stores[store], 24*time.Hour)
+	session := Session(t, db, Noon, r.Owner, r.Stores[store], 24*time.Hour)
 	return app.Principal{
 		Realm: app.RealmTenant, UserID: r.Owner.ID, SessionID: session.ID, WebsiteID: r.Website,
 		StoreID: r.Stores[store], Role: app.RoleOwner,
@@ -138,7 +138,7 @@ func Payment(transaction string, amount int64) app.NewPayment {
 // Invite invites a user to all stores. db can be the database opened with another configuration.
 func (r Restaurant) Invite(t testing.TB, db *persistence.DB, token string) app.Invitation {
 	t.Helper()
-	by := app.Principal{UserID: r.Owner.ID, StoreID: r.Stores[0], WebsiteID: r.Website}
+	by := r.Caller(t, db, 0)
 	in := app.Invitation{Email: "grace@example.com", Name: "Grace", Role: app.RoleStaff, StoreIDs: r.Stores}
 	invitation, err := db.Invite(t.Context(), Noon, by, app.Actor{ID: string(r.Owner.ID)}, in, app.NewSecret(token),
 		time.Hour, nil)
