@@ -174,6 +174,26 @@ func TestExportsOfCustomersLeaveAPlace(t *testing.T) {
 	other.places.leave()
 }
 
+// Exports of the customers of many websites leave half of the places for exports to users.
+func TestExportsOfCustomersLeavePlacesToUsers(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.server.work.wait, w.server.work.exports = time.Millisecond, 4
+	enter := func(realm app.Realm, website app.WebsiteID) error {
+		c := &call{route: &route{Load: anExport}}
+		c.principal = app.Principal{Realm: realm, WebsiteID: website, StoreID: "sto_1"}
+		t.Cleanup(func() { c.places.leave() })
+		return w.server.enterWork(t.Context(), c)
+	}
+	w.must(enter(app.RealmCustomer, "web_1"))
+	w.must(enter(app.RealmCustomer, "web_2"))
+	if err := enter(app.RealmCustomer, "web_3"); app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("export of a third customer: got error %v, want UNAVAILABLE", err)
+	}
+	w.must(enter(app.RealmTenant, "web_3"))
+	w.must(enter(app.RealmTenant, "web_4"))
+}
+
 // A client that has not read its export in time sees an error, not the end of the response.
 func TestSlowReadersAreCutOff(t *testing.T) {
 	t.Parallel()

@@ -36,6 +36,33 @@ func TestSharesOfPools(t *testing.T) {
 	}
 }
 
+// The requests of all websites leave connections for all stores to logins and refreshes.
+func TestWebsitesLeaveConnectionsToLogins(t *testing.T) {
+	t.Parallel()
+	for conns := pg.MinConns; conns <= 100; conns++ {
+		db, err := persistence.Open(persistence.Config{
+			URL: "postgres://u@127.0.0.1:1/db?sslmode=disable", Pools: pg.ServePools(conns),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		_, across, _ := db.Conns()
+		work := newWork(Config{DB: db})
+		work.wait = 0
+		got := work.fill(t, []func(int) []gateLimit{func(i int) []gateLimit {
+			c := stranger(neighbor(i), app.ViewStore)
+			c.route.Across = true
+			return work.limits(c, neighbor(i))
+		}})
+		if most := across - (across+3)/4; got != most || got >= across {
+			t.Errorf("%d connections: got %d of %d for websites, want %d", conns, got, across, most)
+		}
+		if err := db.Close(); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 // poolShare are the kinds of work of one owner that use connections of a pool.
 type poolShare struct {
 	pool   string

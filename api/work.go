@@ -46,7 +46,8 @@ const (
 // work limits the work in progress of each website, so that other websites find free connections.
 type work struct {
 	requests, across int64 // of a website: at most half of the pool of the stores, and of that of all stores
-	exports          int64 // of all websites: half of the pool of the stores
+	allAcross        int64 // of all websites: three quarters of that of all stores; the rest is for logins and refreshes
+	exports          int64 // of all websites: half of the pool of the stores; of customers, half of these
 	lookups          int64 // of an owner, and of all requests without a credential: half of the pool of lookups
 	wait             time.Duration
 	waiting          prometheus.Gauge
@@ -81,7 +82,7 @@ type slots struct {
 
 func newWork(c Config) *work {
 	w := &work{
-		requests: maxWork, across: maxWork, exports: maxWork, lookups: maxWork, wait: maxWorkWait,
+		requests: maxWork, across: maxWork, allAcross: 2 * maxWork, exports: maxWork, lookups: maxWork, wait: maxWorkWait,
 		gates: map[gate]*slots{}, websites: newWaiters(maxWaiting), strangers: newWaiters(maxWaiting),
 		waiting: prometheus.NewGauge(prometheus.GaugeOpts{
 			Name: "comanda_requests_waiting",
@@ -101,6 +102,7 @@ func newWork(c Config) *work {
 	stores, across, lookups := c.DB.Conns()
 	w.requests = min(w.requests, int64(max(stores/2, 1)))
 	w.across = min(w.across, int64(max(across/2, 1)))
+	w.allAcross = int64(max(across-(across+3)/4, 1))
 	w.exports = int64(max(stores/2, 1))
 	if lookups > 0 { // commands and tests have no pool for them
 		w.lookups = int64(max(lookups/2, 1))
@@ -311,6 +313,12 @@ func (w *work) limits(c *call, website string) []gateLimit {
 		limits = append(limits, gateLimit{gate{"across", website}, w.across})
 	}
 	limits = append(limits, gateLimit{gate{"requests", website}, w.requests})
+	if c.route.Across && c.route.Permission != byRefreshToken {
+		limits = append(limits, gateLimit{gate{of: "across"}, w.allAcross})
+	}
+	if c.route.Load == anExport && c.principal.Realm == app.RealmCustomer {
+		limits = append(limits, gateLimit{gate{of: "exports of customers"}, max(w.exports/2, 1)})
+	}
 	if c.route.Load == anExport {
 		limits = append(limits, gateLimit{gate{of: "exports"}, w.exports})
 	}
@@ -323,7 +331,8 @@ func (s *Server) enterAcross(ctx context.Context, c *call) error {
 		return nil
 	}
 	c.places.leave()
-	return c.places.begin(ctx, gateLimit{gate{"across", string(c.principal.WebsiteID)}, s.work.across})
+	return c.places.begin(ctx, gateLimit{gate{"across", string(c.principal.WebsiteID)}, s.work.across},
+		gateLimit{gate{of: "across"}, s.work.allAcross})
 }
 
 // begin takes a place behind each of several gates. It returns UNAVAILABLE if one has no free place in time, or too
