@@ -142,6 +142,14 @@ func keyStore(
 	return sandbox, app.KeyTest, err
 }
 
+// Limits of the menu that a new sandbox gets. Its creation uses a connection that all websites share, and locks the
+// store's row.
+const (
+	maxSandboxProducts = 10_000
+	maxSandboxBytes    = 16 << 20 // of products as stored; the batch that exceeds it is the last one
+	sandboxBatch       = 20       // products of one statement, each of at most 960 KiB
+)
+
 // createSandbox creates a store's sandbox: a store of the same website with the same settings, views, members and
 // products, and without other data (docs/behaviour.md#sandboxes).
 func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID) (app.StoreID, error) {
@@ -152,13 +160,6 @@ func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.Stor
 				'id', ?0::text, 'name', s.name || ' (sandbox)', 'sandbox_of', s.id, 'created_at', ?2::timestamptz,
 				'ordering_paused_until', NULL))).*
 			FROM stores s WHERE s.id = ?1`,
-		// The ids keep the order of the products. The end of soldOutUntil has a job in the live store only.
-		`INSERT INTO products SELECT copy.* FROM (
-				SELECT p, row_number() OVER (ORDER BY p.id) AS place FROM products p
-				WHERE p.store_id = ?1 AND p.deleted_at IS NULL
-			) menu, LATERAL jsonb_populate_record(menu.p, jsonb_build_object(
-				'id', 'prd_' || uuidv7_hex(?2::timestamptz, menu.place), 'store_id', ?0::text, 'sold_out_until', NULL,
-				'version', 1, 'created_at', ?2::timestamptz, 'updated_at', ?2::timestamptz)) copy`,
 		`INSERT INTO store_views (id, store_id, code, locale, currency, is_default)
 			SELECT 'view_' || uuidv7_hex(), ?0, code, locale, currency, is_default
 			FROM store_views WHERE store_id = ?1`,
@@ -169,7 +170,40 @@ func createSandbox(ctx context.Context, tx bun.Tx, now time.Time, store app.Stor
 			return "", err
 		}
 	}
-	return id, nil
+	return id, copyMenu(ctx, tx, now, store, id)
+}
+
+// copyMenu copies the products of a store to its new sandbox, the oldest ones first, up to maxSandboxProducts and
+// maxSandboxBytes.
+func copyMenu(ctx context.Context, tx bun.Tx, now time.Time, store, sandbox app.StoreID) error {
+	var menu []app.ProductID
+	err := tx.NewRaw(`SELECT id FROM products WHERE store_id = ? AND deleted_at IS NULL ORDER BY id LIMIT ?`,
+		store, maxSandboxProducts).Scan(ctx, &menu)
+	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+		return err
+	}
+	copied := 0 // bytes
+	for first := 0; first < len(menu) && copied < maxSandboxBytes; first += sandboxBatch {
+		batch := menu[first:min(first+sandboxBatch, len(menu))]
+		var size int
+		// The ids keep the order of the products. The end of soldOutUntil has a job in the live store only.
+		err := tx.NewRaw(`WITH copied AS (
+				INSERT INTO products SELECT copy.* FROM products p
+					JOIN unnest(?3::text[]) WITH ORDINALITY AS batch (id, place) USING (id),
+					LATERAL jsonb_populate_record(p, jsonb_build_object(
+						'id', 'prd_' || uuidv7_hex(?2::timestamptz, ?4 + batch.place), 'store_id', ?0::text,
+						'sold_out_until', NULL, 'version', 1, 'created_at', ?2::timestamptz,
+						'updated_at', ?2::timestamptz)) copy
+				WHERE p.store_id = ?1 AND p.deleted_at IS NULL
+				RETURNING pg_column_size(products) AS size
+			) SELECT coalesce(sum(size), 0) FROM copied`, sandbox, store, now, pgdialect.Array(batch), first).
+			Scan(ctx, &size)
+		if err != nil {
+			return err
+		}
+		copied += size
+	}
+	return nil
 }
 
 // APIKeys lists the keys of a store and of its sandbox, newest first. The zero value of after is the

@@ -132,6 +132,33 @@ func TestSandboxCopiesSettings(t *testing.T) {
 	}
 }
 
+// A sandbox gets the oldest products of a large menu, up to a size and a number.
+func TestSandboxOfALargeMenu(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	insert := func(store app.StoreID, products, parts int) {
+		_, err := db.System().DB.ExecContext(t.Context(), `INSERT INTO products (id, store_id, name, description,
+				price_minor, currency, created_at, updated_at)
+			SELECT 'prd_' || uuidv7_hex(now(), n), $1, 'Dish ' || n, (SELECT coalesce(
+					string_agg(encode(sha512((n || ' ' || i)::text::bytea), 'base64'), ''), '')
+				FROM generate_series(1, $3) i), 1, 'EUR', now(), now()
+			FROM generate_series(1, $2) n`, store, products, parts)
+		must(t, err)
+	}
+	insert(r.Stores[0], 60, 10_000) // 870 KiB each, which cannot be compressed
+	insert(r.Stores[1], 10_100, 0)
+	for i, want := range []int{20, 10_000} {
+		sandbox := r.Key(t, db, i, app.KeyTest).StoreID
+		const products = `SELECT count(*) FROM products WHERE store_id = $1`
+		var got int
+		must(t, db.System().DB.QueryRowContext(t.Context(), products, sandbox).Scan(&got))
+		if got != want {
+			t.Errorf("sandbox of store %d: got %d products, want %d", i, got, want)
+		}
+	}
+}
+
 func TestAPIKeysByStore(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
