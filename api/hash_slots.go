@@ -30,7 +30,7 @@ type hashSlots struct {
 // hashGroup are the callers of one website.
 type hashGroup struct {
 	running, waiting int
-	last             int // turn of its latest slot; 0 = none yet
+	last             int // turn of its latest slot, or the latest turn before it began
 }
 
 type hashWaiter struct {
@@ -70,7 +70,8 @@ func (h *hashSlots) queue(w *hashWaiter) bool {
 	defer h.mu.Unlock()
 	g := h.groups[w.website]
 	if g == nil {
-		g = &hashGroup{}
+		// The other groups that wait come first: many websites with a caller each would otherwise take all turns.
+		g = &hashGroup{last: h.turns}
 	}
 	if g.waiting > 0 && g.waiting >= maxQueue-len(h.waiting) {
 		return false

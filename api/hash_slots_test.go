@@ -97,25 +97,47 @@ func TestWebsitesTakeTurnsToHash(t *testing.T) {
 	got = append(got, h.next())
 	h.hash("neighbour", "neighbour 1")
 	h.hash("third", "third")
-	for _, ended := range []string{"unnamed", "hostile 0", "third"} {
+	for _, ended := range []string{"unnamed", "hostile 0", "neighbour 0"} {
 		close(h.end[ended])
 		got = append(got, h.next())
 	}
 	want := []string{
 		"hostile 0", "hostile 1", "unnamed", "neighbour 0",
-		"third",       // has not hashed yet
-		"hostile 2",   // has waited for its turn since before "neighbour 0" began
-		"neighbour 1", // the hostile website holds two slots again
+		"neighbour 1", // came before "third", and the hostile website holds two slots
+		"hostile 2",   // has waited for its turn since before "third" came
+		"third",
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("slots (-want +got):\n%s", diff)
 	}
-	for _, name := range []string{"hostile 1", "neighbour 0", "hostile 2", "neighbour 1"} {
+	for _, name := range []string{"hostile 1", "third", "hostile 2", "neighbour 1"} {
 		close(h.end[name])
 	}
 	for range 3 {
 		close(h.end[h.next()])
 	}
+}
+
+// Websites that come one after the other, each with one caller, take turns with a website that waits since before.
+func TestNewWebsitesDoNotGoFirst(t *testing.T) {
+	t.Parallel()
+	h := newHashSlotsTest(t, 1)
+	h.hash("", "unnamed 0")
+	running := h.next()
+	h.hash("", "unnamed 1")
+	var got []string
+	for i := range 3 {
+		name := fmt.Sprint("new ", i)
+		h.hash(app.WebsiteID(name), name)
+		close(h.end[running])
+		running = h.next()
+		got = append(got, running)
+	}
+	if diff := cmp.Diff([]string{"unnamed 1", "new 0", "new 1"}, got); diff != "" {
+		t.Errorf("slots (-want +got):\n%s", diff)
+	}
+	close(h.end[running])
+	close(h.end[h.next()])
 }
 
 // A website fills at most half of the free places of the queue. A caller that gives up leaves it.
