@@ -110,3 +110,38 @@ func TestSandboxOfAHostileNeighbour(t *testing.T) {
 		t.Errorf("members of the sandbox: got %d, want 0", n)
 	}
 }
+
+// The deletion of a view locks the users of its sessions first, as all changes of sessions do.
+func TestDeletedViewLocksUsersBeforeSessions(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	session := r.Caller(t, db.DB, 0).SessionID
+	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	defer cancel()
+	system := db.System().DB
+	for _, statement := range []string{
+		`INSERT INTO store_views (id, store_id, code, locale, currency, is_default)
+			VALUES ('view_old', $1, 'old', 'en-US', 'EUR', false)`,
+		`UPDATE sessions SET active_view_id = 'view_old' WHERE active_store_id = $1`,
+	} {
+		_, err := system.ExecContext(ctx, statement, r.Stores[0])
+		must(t, err)
+	}
+	reset, err := system.BeginTx(ctx, nil)
+	must(t, err)
+	_, err = reset.ExecContext(ctx, `SELECT FROM users WHERE id = $1 FOR UPDATE`, r.Owner.ID)
+	must(t, err)
+	done := make(chan error, 1)
+	go func() { done <- db.DeleteView(ctx, noon, r.Stores[0], app.Actor{}, "view_old") }()
+	for n := 0; n == 0; {
+		must(t, system.QueryRowContext(ctx, `SELECT count(*) FROM pg_locks WHERE NOT granted AND pid IN
+			(SELECT pid FROM pg_stat_activity WHERE datname = current_database())`).Scan(&n))
+	}
+	_, err = reset.ExecContext(ctx, `SELECT FROM sessions WHERE id = $1 FOR UPDATE NOWAIT`, session)
+	must(t, err)
+	_, err = reset.ExecContext(ctx, `SELECT FROM stores WHERE id = $1 FOR UPDATE NOWAIT`, r.Stores[0])
+	must(t, err)
+	must(t, reset.Commit())
+	must(t, <-done)
+}

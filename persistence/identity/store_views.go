@@ -172,6 +172,12 @@ func (db *DB) DeleteView(
 	ctx context.Context, now time.Time, store app.StoreID, by app.Actor, id app.StoreViewID,
 ) error {
 	return db.pg.InSystem(ctx, func(ctx context.Context, tx bun.Tx) error {
+		// Users are locked before their sessions and before stores.
+		_, err := tx.NewRaw(`SELECT FROM users WHERE id IN (SELECT user_id FROM sessions
+			WHERE active_store_id = ? AND active_view_id = ?) ORDER BY id FOR NO KEY UPDATE`, store, id).Exec(ctx)
+		if err != nil {
+			return err
+		}
 		views, err := lockViews(ctx, tx, store)
 		if err != nil {
 			return err
