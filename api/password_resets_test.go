@@ -321,7 +321,8 @@ func TestResetOfAnUnprovenAccountRemovesIdentities(t *testing.T) {
 	}
 }
 
-// A person who knew the password of an account, also of a proven one, keeps no social login. The trail has its provider.
+// A person who knew the password of an account, also of a proven one, keeps no social login. The trail names its
+// provider.
 func TestResetRemovesSocialLogins(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -48,8 +48,8 @@ func TestTestsOfAWebsite(t *testing.T) {
 	test("foreign", "FOREIGN").ok(200, nil)
 }
 
-// The changes of a website have a budget, because each is recorded in the trails of all its stores. Of the refused client
-// ids, the first within an hour is recorded.
+// The changes of a website have a budget, because each is recorded in the trails of all its stores. Of the refused
+// client ids, the first within an hour is recorded.
 func TestChangesOfAWebsiteAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

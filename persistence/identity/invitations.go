@@ -30,10 +30,9 @@ const (
 
 // Invite invites a user to stores. It replaces a pending invitation of the same email and website. A repeated
 // request returns the invitation of the first request; token does not belong to it. It returns TOKEN_REVOKED if the
-// inviter's session has ended, STORE_MISMATCH unless
-// the inviter is OWNER of each of the stores and they belong to the inviter's website, OTP_SETUP_REQUIRED if one of
-// the stores is closed to the inviter, RATE_LIMITED, CONFLICT if the email belongs to a member of all stores, and
-// the errors of [pg.RunOnce].
+// inviter's session has ended, STORE_MISMATCH unless the inviter is OWNER of each of the stores and they belong to the
+// inviter's website, OTP_SETUP_REQUIRED if one of the stores is closed to the inviter, RATE_LIMITED, CONFLICT if the
+// email belongs to a member of all stores, and the errors of [pg.RunOnce].
 func (db *DB) Invite(
 	ctx context.Context, now time.Time, inviter app.Principal, by app.Actor, in app.Invitation, token app.Secret,
 	ttl time.Duration, once *pg.Once,
@@ -92,10 +91,10 @@ func liveStores(
 	return slices.Compact(live), nil
 }
 
-// requireOwner returns TOKEN_REVOKED if the user is disabled or the session has ended, STORE_MISMATCH unless the user is
-// an OWNER of each of the stores, and OTP_SETUP_REQUIRED if one of them requires one-time passwords, which the user has
-// not switched on. It locks the user, the session and the memberships, in this order, so that the user stays one until
-// the transaction ends.
+// requireOwner returns TOKEN_REVOKED if the user is disabled or the session has ended, STORE_MISMATCH unless the user
+// is an OWNER of each of the stores, and OTP_SETUP_REQUIRED if one of them requires one-time passwords, which the user
+// has not switched on. It locks the user, the session and the memberships, in this order, so that the user stays one
+// until the transaction ends.
 func requireOwner(ctx context.Context, tx bun.Tx, user app.Principal, stores []app.StoreID) error {
 	if err := shareSession(ctx, tx, user); err != nil {
 		return err
