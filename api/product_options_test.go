@@ -176,13 +176,18 @@ func TestListedProducts(t *testing.T) {
 
 func TestProductViewsAreLimited(t *testing.T) {
 	t.Parallel()
-	var views productViews
-	large := viewedProduct{optionGroups: make([]byte, maxViewed/4)}
-	for version := range int64(10) {
-		views.add(viewedKey{version: version}, large)
-		if _, ok := views.viewed[viewedKey{version: version}]; !ok || len(views.viewed) > 3 || views.size > maxViewed {
-			t.Errorf("after %d products: got %d with %d bytes, newest %t; want the newest of at most %d bytes",
-				version+1, len(views.viewed), views.size, ok, maxViewed)
+	for name, large := range map[string]viewedProduct{
+		"option groups":  {optionGroups: make([]byte, maxViewed/4)},
+		"a description":  {description: strings.Repeat("x", maxViewed/4)},
+		"a name as long": {name: strings.Repeat("x", maxViewed/4)},
+	} {
+		var views productViews
+		for version := range int64(10) {
+			views.add(viewedKey{version: version}, large)
+			if _, ok := views.viewed[viewedKey{version: version}]; !ok || len(views.viewed) > 3 || views.size > maxViewed {
+				t.Errorf("%s, after %d products: got %d with %d bytes, newest %t; want the newest of at most %d bytes",
+					name, version+1, len(views.viewed), views.size, ok, maxViewed)
+			}
 		}
 	}
 }

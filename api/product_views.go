@@ -6,7 +6,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// maxViewed limits the encoded option groups that a server remembers, in bytes.
+// maxViewed limits the texts and encoded option groups of products that a server remembers, in bytes.
 const maxViewed = 32 << 20
 
 // productViews remembers what products have in views, because decoding and encoding the options of a page takes longer
@@ -14,7 +14,7 @@ const maxViewed = 32 << 20
 // concurrent use.
 type productViews struct {
 	mu     sync.Mutex
-	size   int // of the option groups, in bytes
+	size   int // of the entries, in bytes
 	viewed map[viewedKey]viewedProduct
 }
 
@@ -57,14 +57,19 @@ func (v *productViews) in(p app.ListedProduct, view app.StoreView) (app.ListedPr
 	return p, nil
 }
 
+// size is an estimate of the memory of an entry, in bytes.
+func (p viewedProduct) size() int {
+	const overhead = 500 // without the texts and the option groups
+	return overhead + len(p.name) + len(p.description) + len(p.optionGroups)
+}
+
 // add remembers a product. It forgets all others if they become too large.
 func (v *productViews) add(key viewedKey, product viewedProduct) {
-	const overhead = 500 // bytes of an entry without option groups, if its description is short
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.size += overhead + len(product.optionGroups)
+	v.size += product.size()
 	if v.viewed == nil || v.size > maxViewed {
-		v.viewed, v.size = map[viewedKey]viewedProduct{}, overhead+len(product.optionGroups)
+		v.viewed, v.size = map[viewedKey]viewedProduct{}, product.size()
 	}
 	v.viewed[key] = product
 }
