@@ -11,7 +11,7 @@ import (
 // Operations of analytics.
 var (
 	summarizeSales   = handle("summarizeSales", (*Server).salesSummary, app.CodeAmountTooLarge)
-	plotSales        = handle("plotSales", (*Server).salesPlot, app.CodeAmountTooLarge)
+	plotSales        = handle("plotSales", (*Server).salesPlot, app.CodeAmountTooLarge, app.CodeLimitReached)
 	listProductSales = handle("listProductSales", (*Server).productSales, app.CodeAmountTooLarge)
 	listOptionSales  = handle("listOptionSales", (*Server).optionSales, app.CodeAmountTooLarge)
 	listChannelSales = handle("listChannelSales", (*Server).channelSales, app.CodeAmountTooLarge, app.CodeLimitReached)

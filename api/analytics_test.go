@@ -188,3 +188,20 @@ func TestBadPeriods(t *testing.T) {
 		}
 	}
 }
+
+// A plot has a row per bucket and currency, those of the sales included: a period with too many rows is refused.
+func TestSalesPlotIsBounded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t) // with views in two currencies
+	plot := func(granularity string) *response {
+		t.Helper()
+		return w.do("GET", "/analytics/sales?from=2026-01-01&to=2026-12-31&granularity="+granularity, w.tokens["OWNER"], nil)
+	}
+	w.exec("UPDATE sales SET currency = 'GBP' WHERE store_id = $1", w.stores["own"].id)
+	plot("hour").refused(app.CodeLimitReached)
+	var rows []app.SalesBucket
+	plot("day").ok(200, &rows)
+	if want := 3 * 365; len(rows) != want {
+		t.Errorf("a year by day: got %d rows, want %d", len(rows), want)
+	}
+}

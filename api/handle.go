@@ -176,35 +176,39 @@ func (s *Server) serve(x *exchange, r *http.Request, rt *route) {
 	if c.once != nil && c.once.Repeated {
 		x.Header().Set("Idempotent-Replayed", "true")
 	}
-	if response == nil {
+	switch response := response.(type) {
+	case nil:
 		x.WriteHeader(rt.Status)
-		return
+	case written:
+	case eventStream:
+		response(x)
+	case encoded:
+		s.reply(c, response)
 	}
-	if _, done := response.(written); done {
-		return
-	}
-	if stream, ok := response.(eventStream); ok {
-		stream(x)
-		return
-	}
-	body, err := encode(response)
-	var sent memory
-	if err == nil && rt.Method == http.MethodGet && len(body) > smallBody { // a change that is made is not refused
-		sent, err = s.responses.take(c.owner(), int64(len(body)))
-	}
-	if err != nil {
-		s.refuse(x, r, err)
-		return
-	}
-	defer sent.shrink(0)
-	status := rt.Status
-	if rt.Handler.repeats && c.once.Existed {
-		status = http.StatusOK
-	}
-	send(x, status, body)
 }
 
-// response returns the body of the response to a call; nil = none.
+// encoded is a response in JSON.
+type encoded []byte
+
+// reply sends the response to a call.
+func (s *Server) reply(c *call, body encoded) {
+	if c.route.Method == http.MethodGet && len(body) > smallBody { // a change that is made is not refused
+		sent, err := s.responses.take(c.owner(), int64(len(body)))
+		if err != nil {
+			s.refuse(c.exchange, c.request, err)
+			return
+		}
+		defer sent.shrink(0)
+	}
+	status := c.route.Status
+	if c.route.Handler.repeats && c.once.Existed {
+		status = http.StatusOK
+	}
+	send(c.exchange, status, body)
+}
+
+// response returns the response to a call: nil, [written], an [eventStream] or [encoded]. It encodes in the places of
+// the call, so that few large responses are built concurrently.
 func (s *Server) response(ctx context.Context, c *call) (any, error) {
 	defer c.memory.shrink(0)
 	defer func() { c.places.leave() }()
@@ -222,7 +226,15 @@ func (s *Server) response(ctx context.Context, c *call) (any, error) {
 		}
 		return nil, s.db.MismatchOrNotFound(ctx, resource, c.id(), c.principal)
 	}
-	return response, err
+	if err != nil {
+		return nil, err
+	}
+	switch response.(type) {
+	case nil, written, eventStream:
+		return response, nil
+	}
+	body, err := encode(response)
+	return encoded(body), err
 }
 
 // websiteID returns the website that bounds the request, "" while it is unknown.

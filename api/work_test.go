@@ -1,7 +1,9 @@
 package api
 
 import (
+	"context"
 	"fmt"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"testing"
@@ -247,6 +249,39 @@ func (w *world) usesAcross(rt route, store, token string, db *persistence.DB) bo
 		}
 	}
 	return true
+}
+
+// watched is a response that calls a function while it is encoded.
+type watched struct{ encoding func() }
+
+func (r watched) MarshalJSON() ([]byte, error) {
+	r.encoding()
+	return []byte("null"), nil
+}
+
+// A request keeps its places until its response is encoded, so that few large responses are built concurrently.
+func TestResponsesAreEncodedInTheirPlaces(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	s := w.serverOn(w.db.DB, func(*Config) {})
+	users := 0
+	s.router = s.newRouter([]route{{
+		Method: "GET", Path: "/auth/me", Realms: []app.Realm{app.RealmTenant}, Permission: app.ViewOwnTenantLogin,
+		Load: heavy, Status: 200,
+		Handler: handle("test", func(*Server, context.Context, *call, noIn) (watched, error) {
+			return watched{func() { users = s.work.users("heavy", w.stores["own"].website) }}, nil
+		}),
+	}}, true)
+	r := httptest.NewRequestWithContext(t.Context(), "GET", issuer+"/auth/me", nil)
+	r.Header.Set("Authorization", "Bearer "+w.tokens["OWNER"])
+	a := httptest.NewRecorder()
+	s.ServeHTTP(a, r)
+	if a.Code != 200 || users != 1 {
+		t.Errorf("got status %d and %d heavy requests while the response was encoded, want 200 and 1", a.Code, users)
+	}
+	if n := len(s.work.gates); n != 0 {
+		t.Errorf("gates after the response: got %d, want 0", n)
+	}
 }
 
 // Imports, exports and analytics are heavy work.

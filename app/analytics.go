@@ -6,6 +6,10 @@ import (
 	"time"
 )
 
+// MaxSalesBuckets is the maximum number of rows of [Period.Plot]: two currencies by hour for a year. More would make
+// responses of many MiB.
+const MaxSalesBuckets = 20_000
+
 // MaxPeriodDays is the maximum length of a [Period] in days.
 const MaxPeriodDays = 366
 
@@ -124,7 +128,8 @@ func Sum(sold []SoldOn, currencies []Currency) ([]Sales, error) {
 }
 
 // Plot adds up the sales by bucket and currency, sorted by time and then by currency. Like [Sum], it returns
-// AMOUNT_TOO_LARGE if a sum exceeds MaxAmountMinor. The result contains every bucket of the period, including those
+// AMOUNT_TOO_LARGE if a sum exceeds MaxAmountMinor. It returns LIMIT_REACHED if there are more than MaxSalesBuckets
+// rows. The result contains every bucket of the period, including those
 // without sales. If a week or month begins or ends outside the period, only its days inside count. An hour is an hour
 // of the zone's clock; a day on which clocks change has 23 or 25. Business days begin at the hour cutoff.
 func (p Period) Plot(
@@ -197,8 +202,13 @@ func fold(sold []SoldOn, currencies []Currency, buckets []bucket, bucketOf func(
 	slices.SortFunc(buckets, func(a, b bucket) int {
 		return cmp.Or(cmp.Compare(a.start, b.start), cmp.Compare(a.label, b.label))
 	})
+	buckets = slices.Compact(buckets)
+	if len(buckets)*len(currencies) > MaxSalesBuckets {
+		return nil, Errorf(CodeLimitReached, "the period has more than %d rows; request a shorter period, or longer buckets",
+			MaxSalesBuckets)
+	}
 	rows := []SalesBucket{}
-	for _, b := range slices.Compact(buckets) {
+	for _, b := range buckets {
 		for _, currency := range currencies {
 			sum := sums[key{b, currency}]
 			sum.Currency = currency

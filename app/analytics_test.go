@@ -211,6 +211,28 @@ func TestPlot(t *testing.T) {
 	}
 }
 
+// A plot with too many rows is refused before its rows are made. Currencies of sales count.
+func TestPlotIsBounded(t *testing.T) {
+	t.Parallel()
+	year, err := app.ParsePeriod("2024-01-01", "2024-12-31")
+	if err != nil {
+		t.Fatal(err)
+	}
+	sold := []app.SoldOn{{Day: year.From, Sales: app.Sales{Currency: "X", Orders: 1}}}
+	currencies := make([]app.Currency, app.MaxSalesBuckets/366)
+	for i := range currencies {
+		currencies[i] = app.Currency(rune('a' + i))
+	}
+	rows, err := year.Plot(sold, currencies[1:], app.Daily, time.UTC, 0)
+	if want := 366 * len(currencies); err != nil || len(rows) != want {
+		t.Errorf("plot within the limit: got %d rows and error %v, want %d", len(rows), err, want)
+	}
+	rows, err = year.Plot(sold, currencies, app.Daily, time.UTC, 0)
+	if app.CodeOf(err) != app.CodeLimitReached || rows != nil {
+		t.Errorf("plot beyond the limit: got %d rows and error %v, want LIMIT_REACHED", len(rows), err)
+	}
+}
+
 func TestSum(t *testing.T) {
 	t.Parallel()
 	day := time.Date(2026, 3, 14, 0, 0, 0, 0, time.UTC)

@@ -150,7 +150,8 @@ type PlotSalesParams struct {
 // For members with the role ADMIN or higher and API keys with the scope read:analytics.
 //
 // Codes of its errors: TOKEN_INVALID, TOKEN_EXPIRED, TOKEN_REVOKED, API_KEY_REVOKED, WEBSITE_SUSPENDED,
-// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, AMOUNT_TOO_LARGE, RATE_LIMITED.
+// INSUFFICIENT_SCOPE, OTP_SETUP_REQUIRED, INSUFFICIENT_ROLE, STORE_MISMATCH, AMOUNT_TOO_LARGE, LIMIT_REACHED,
+// RATE_LIMITED.
 func (c *Client) PlotSales(
 	ctx context.Context, params PlotSalesParams, options ...CallOption,
 ) (*List[SalesBucket, PeriodMeta], error) {

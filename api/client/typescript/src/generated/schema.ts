@@ -152,6 +152,7 @@ export interface paths {
          *     - 403 `INSUFFICIENT_ROLE`: the caller's role lacks the permission
          *     - 403 `STORE_MISMATCH`: the resource or the storeId is of another store: POST /auth/switch-store
          *     - 422 `AMOUNT_TOO_LARGE`: an amount exceeds 2^53-1
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         get: operations["plotSales"];
