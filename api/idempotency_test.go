@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -174,5 +175,38 @@ func TestConcurrentIdempotencyKeys(t *testing.T) {
 	w.do("GET", "/orders/"+string(w.stores["own"].order.ID), w.tokens["OWNER"], nil).ok(200, &order)
 	if order.PaidMinor != 1950 || order.RefundedMinor != 400 {
 		t.Errorf("got %d paid and %d refunded, want 1950 and 400", order.PaidMinor, order.RefundedMinor)
+	}
+}
+
+// After 24 hours a key is free, also if no worker has erased it. The next request with it can have another body.
+func TestIdempotencyKeysEnd(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	start, seller := w.now, w.key("own", app.ScopeWriteOrders)
+	for path, c := range map[string]struct {
+		token        func() string
+		first, later object
+	}{
+		"/orders": {
+			func() string { return seller }, w.orderBody("own"), altered(w.orderBody("own"), object{"note": "x"}),
+		},
+		"/platform/websites/" + string(w.stores["own"].website) + "/stores": {
+			func() string { return w.token("PLATFORM", "") }, storeBody(), altered(storeBody(), object{"storeName": "Later"}),
+		},
+	} {
+		send := func(after time.Duration, body object, want bool) *response {
+			t.Helper()
+			w.now = start.Add(after)
+			a := w.do("POST", path, c.token(), body, header("Idempotency-Key", "k"))
+			if repeated := a.Header().Get("Idempotent-Replayed") == "true"; repeated != want {
+				t.Errorf("%s after %v: got a repeated response: %t, want %t", path, after, repeated, want)
+			}
+			return a
+		}
+		send(0, c.first, false).ok(201, nil)
+		send(app.IdempotencyRetention-time.Microsecond, c.first, true).ok(201, nil)
+		send(app.IdempotencyRetention, c.later, false).ok(201, nil)
+		send(app.IdempotencyRetention+time.Hour, c.later, true).ok(201, nil)
+		send(app.IdempotencyRetention+time.Hour, c.first, false).refused(app.CodeIdempotencyKeyReused)
 	}
 }

@@ -64,7 +64,7 @@ func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Onc
 		return create()
 	}
 	var created T
-	stored, err := once.begin(ctx, tx, store)
+	stored, err := once.begin(ctx, tx, store, now.Add(-app.IdempotencyRetention))
 	if err != nil {
 		return created, err
 	}
@@ -88,31 +88,37 @@ func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Onc
 	return created, err
 }
 
-// keyStatements find and insert a key. Their first argument is the store, which the keys of the platform do not have.
+// keyStatements find a key that was stored after a time, and insert a key in place of an older one. Their first
+// argument is the store, which the keys of the platform do not have.
 type keyStatements struct{ find, insert string }
 
 func keysOf(store app.StoreID) keyStatements {
 	if store == "" {
 		return keyStatements{
 			find: `SELECT body_hash, response, existed FROM platform_idempotency_keys
-				WHERE credential = ?1 AND route = ?2 AND key = ?3`,
+				WHERE credential = ?1 AND route = ?2 AND key = ?3 AND created_at > ?4`,
 			insert: `INSERT INTO platform_idempotency_keys
 					(credential, route, key, body_hash, response, existed, created_at)
-				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)`,
+				VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)
+				ON CONFLICT (credential, route, key) DO UPDATE SET body_hash = excluded.body_hash,
+					response = excluded.response, existed = excluded.existed, created_at = excluded.created_at`,
 		}
 	}
 	return keyStatements{
 		find: `SELECT body_hash, response, existed FROM idempotency_keys
-			WHERE store_id = ?0 AND credential = ?1 AND route = ?2 AND key = ?3`,
+			WHERE store_id = ?0 AND credential = ?1 AND route = ?2 AND key = ?3 AND created_at > ?4`,
 		insert: `INSERT INTO idempotency_keys
 				(store_id, credential, route, key, body_hash, response, existed, created_at, subject)
-			VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)`,
+			VALUES (?0, ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)
+			ON CONFLICT (store_id, credential, route, key) DO UPDATE SET body_hash = excluded.body_hash,
+				response = excluded.response, existed = excluded.existed, created_at = excluded.created_at,
+				subject = excluded.subject`,
 	}
 }
 
 // begin locks the key for this transaction. It returns the object that an earlier request with the key
-// created, nil if there is none.
-func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) ([]byte, error) {
+// created after a time, nil if there is none. Older keys are free, also before the retention erases them.
+func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID, after time.Time) ([]byte, error) {
 	var free bool
 	identity := string(store) + "\n" + o.Credential + "\n" + o.Route + "\n" + o.Key
 	err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", identity).Scan(ctx, &free)
@@ -126,7 +132,8 @@ func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID) ([]byte,
 		}
 	}
 	var hash, stored []byte
-	err = tx.QueryRowContext(ctx, keysOf(store).find, store, o.Credential, o.Route, o.Key).Scan(&hash, &stored, &o.Existed)
+	err = tx.QueryRowContext(ctx, keysOf(store).find, store, o.Credential, o.Route, o.Key, after).
+		Scan(&hash, &stored, &o.Existed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil
 	}
