@@ -3,6 +3,7 @@ package api
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -47,11 +48,24 @@ func TestPagesOfLargeRows(t *testing.T) {
 		w.do("PATCH", "/orders/"+string(amended.ID), owner, object{"items": items}, ifMatch(amended.Version)).
 			ok(200, &amended)
 	}
+	for range 30 { // 210 KB each
+		payment := w.pay(w.stores["own"], 1000).ID
+		w.do("POST", "/payments/"+string(payment)+"/refunds", owner, altered(refundBody(1),
+			object{"reason": wide(500)})).ok(201, nil)
+		w.addRefunds(payment, app.MaxRefunds)
+		w.now = w.now.Add(time.Millisecond)
+	}
+	for range 10 { // without refunds, on the last page
+		w.pay(w.stores["own"], 1000)
+	}
+	w.exec("UPDATE payments SET created_at = created_at - interval '1 day' WHERE refunded_minor = 0")
+	history := "/orders/" + string(amended.ID) + "/history?"
 	store := " WHERE store_id = '" + string(w.stores["own"].id) + "'"
 	for path, rows := range map[string]string{
 		"/products?sort=newest": "products" + store, "/products?sort=position": "products" + store,
-		"/orders?": "orders" + store,
-		"/orders/" + string(amended.ID) + "/history?": "order_history WHERE order_id = '" + string(amended.ID) + "'",
+		"/orders?": "orders" + store, "/payments?": "payments" + store,
+		"/orders/" + string(w.stores["own"].order.ID) + "/payments?": "payments" + store,
+		history: "order_history WHERE order_id = '" + string(amended.ID) + "'",
 	} {
 		want := w.text("SELECT count(*) FROM " + rows)
 		got := 0

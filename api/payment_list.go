@@ -48,8 +48,8 @@ func (s *Server) storePayments(
 		Status: in.Status, Provider: strings.ToUpper(in.Provider), From: in.From, To: in.To,
 	}
 	filter.OrderNumber, filter.OrderID, _ = in.order()
-	found, err := s.db.StorePayments(ctx, c.principal.StoreID, filter, timeCursor(position), in.Limit+1)
-	return paged(s, c, found, in.Limit, func(p app.Payment) string {
+	found, more, err := s.db.StorePayments(ctx, c.principal.StoreID, filter, timeCursor(position), in.page())
+	return listPage(s, c, found, in.Limit, more, func(p app.Payment) string {
 		return timePosition(p.CreatedAt, string(p.ID))
 	}), err
 }

@@ -13,7 +13,7 @@ var (
 		app.CodeConflict, app.CodeAmountTooLarge).orExisting()
 	listOrderPayments = handle("listOrderPayments", (*Server).payments)
 	recordRefund      = handle("recordRefund", (*Server).refundPayment,
-		app.CodeConflict, app.CodeRefundExceedsPayment).orExisting()
+		app.CodeConflict, app.CodeRefundExceedsPayment, app.CodeLimitReached).orExisting()
 )
 
 type recordPaymentIn struct {
@@ -68,9 +68,9 @@ func (s *Server) payments(ctx context.Context, c *call, in paymentsIn) (list[app
 	if err != nil {
 		return list[app.Payment, cursorMeta]{}, err
 	}
-	found, err := s.db.Payments(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID, timeCursor(position),
-		in.Limit+1)
-	return paged(s, c, found, in.Limit, func(p app.Payment) string {
+	found, more, err := s.db.Payments(ctx, c.principal.StoreID, in.ID, c.principal.CustomerID, timeCursor(position),
+		in.page())
+	return listPage(s, c, found, in.Limit, more, func(p app.Payment) string {
 		return timePosition(p.CreatedAt, string(p.ID))
 	}), err
 }

@@ -375,3 +375,27 @@ func TestPaymentPages(t *testing.T) {
 	}
 	w.do("GET", path+"?limit=101", ada.AccessToken, nil).refused(app.CodeValidationFailed, "limit")
 }
+
+// addRefunds copies the only refund of a payment until the payment has a number of refunds.
+func (w *world) addRefunds(payment app.PaymentID, refunds int) {
+	w.Helper()
+	w.exec(`INSERT INTO refunds SELECT (jsonb_populate_record(r,
+			jsonb_build_object('id', r.id || n, 'provider_refund_id', r.provider_refund_id || n))).*
+		FROM refunds r, generate_series(2, $2) n WHERE r.payment_id = $1`, payment, refunds)
+}
+
+// A payment has at most 100 refunds. A repetition of one of them is not refused.
+func TestRefundsOfAPaymentAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	payment := w.pay(w.stores["own"], 1000).ID
+	path := "/payments/" + string(payment) + "/refunds"
+	refund := func(body object) *response { return w.do("POST", path, w.tokens["MANAGER"], body) }
+	first := refundBody(1)
+	refund(first).ok(201, nil)
+	w.addRefunds(payment, app.MaxRefunds-1)
+	refund(refundBody(1)).ok(201, nil)
+	refund(refundBody(1)).refused(app.CodeLimitReached)
+	refund(first).ok(200, nil)
+	refund(altered(first, object{"reason": "late"})).refused(app.CodeConflict)
+}

@@ -78,6 +78,9 @@ type NewPayment struct {
 	ErrorCode     string
 }
 
+// MaxRefunds is the maximum number of refunds of a payment. Each response with the payment contains all of them.
+const MaxRefunds = 100
+
 // Recorded returns the input with which the payment was recorded. It is used to detect identical repeats.
 func (p Payment) Recorded() NewPayment {
 	return NewPayment{

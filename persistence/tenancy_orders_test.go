@@ -99,7 +99,7 @@ func TestOrdersAreIsolated(t *testing.T) {
 			return len(all), err
 		},
 		"StorePayments": func(s app.StoreID) (int, error) {
-			all, err := db.StorePayments(t.Context(), s, app.PaymentFilter{}, persistence.Cursor{}, 10)
+			all, _, err := db.StorePayments(t.Context(), s, app.PaymentFilter{}, persistence.Cursor{}, firstPage)
 			return len(all), err
 		},
 		"PaymentSums": func(s app.StoreID) (int, error) {

@@ -295,7 +295,7 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, err
 		},
 		"Payments": func(s app.StoreID) (int, error) {
-			all, err := db.Payments(t.Context(), s, completed.ID, "", persistence.Cursor{}, 10)
+			all, _, err := db.Payments(t.Context(), s, completed.ID, "", persistence.Cursor{}, firstPage)
 			return len(all), err
 		},
 		"RefundPayment": func(s app.StoreID) (int, error) {

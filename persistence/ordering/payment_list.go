@@ -9,17 +9,17 @@ import (
 	"github.com/comanda-dev/comanda/persistence/pg"
 )
 
-// StorePayments lists a store's payments with their refunds, newest first.
+// StorePayments lists a store's payments with their refunds, newest first. more reports whether further ones follow.
 func (db *DB) StorePayments(
-	ctx context.Context, store app.StoreID, filter app.PaymentFilter, after pg.Cursor, limit int,
-) ([]app.Payment, error) {
-	var payments []app.Payment
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
+	ctx context.Context, store app.StoreID, filter app.PaymentFilter, after pg.Cursor, limit app.PageLimit,
+) (payments []app.Payment, more bool, err error) {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) (err error) {
 		var rows []paymentRow
-		payments, err = scanPayments(ctx, tx, store, "", listPayments(tx, &rows, store, filter, after, limit), &rows)
+		q := listPayments(tx, &rows, store, filter, after, limit.Rows+1)
+		payments, more, err = pageOfPayments(ctx, tx, store, "", q, &rows, limit)
 		return err
 	})
-	return payments, err
+	return payments, more, err
 }
 
 func listPayments(

@@ -2,11 +2,13 @@ package ordering
 
 import (
 	"context"
+	"math"
 	"slices"
 	"strconv"
 	"time"
 
 	"github.com/uptrace/bun"
+	"github.com/uptrace/bun/dialect/pgdialect"
 
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/persistence/delivery"
@@ -169,13 +171,13 @@ func recordedPayment(ctx context.Context, tx bun.Tx, order app.Order, in app.New
 }
 
 // Payments lists an order's payments with their refunds, newest first; for a customer, those of the customer's time,
-// without the reasons of refunds from the time of another customer. It returns NOT_FOUND if the store has no such
-// order, or customer is not "" and not the order's customer.
+// without the reasons of refunds from the time of another customer. more reports whether further ones follow. It
+// returns NOT_FOUND if the store has no such order, or customer is not "" and not the order's customer.
 func (db *DB) Payments(
-	ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after pg.Cursor, limit int,
-) ([]app.Payment, error) {
-	var payments []app.Payment
-	err := db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+	ctx context.Context, store app.StoreID, order app.OrderID, customer app.CustomerID, after pg.Cursor,
+	limit app.PageLimit,
+) (payments []app.Payment, more bool, err error) {
+	err = db.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
 		known, err := tx.NewSelect().TableExpr("orders").
 			Where("store_id = ? AND id = ? AND (? = '' OR customer_id = ?)", store, order, customer, customer).
 			Exists(ctx)
@@ -187,23 +189,24 @@ func (db *DB) Payments(
 		}
 		var rows []paymentRow
 		q := selectPayments(tx, &rows).Where("p.store_id = ? AND p.order_id = ?", store, order).
-			OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit))
+			OrderExpr("p.created_at DESC, p.id DESC").Limit(int64(limit.Rows) + 1)
 		if customer != "" {
 			q.Where(customerAt("p.order_version")+" = ?", customer)
 		}
 		if after.ID != "" {
 			q.Where("(p.created_at, p.id) < (?, ?)", after.At, after.ID)
 		}
-		payments, err = scanPayments(ctx, tx, store, customer, q, &rows)
+		payments, more, err = pageOfPayments(ctx, tx, store, customer, q, &rows, limit)
 		return err
 	})
-	return payments, err
+	return payments, more, err
 }
 
 // RefundPayment records a provider's refund of a payment, also in the audit trail, and emits payment.refunded. It does
 // not store the reason of a refund of an erased customer. If the same refund is already recorded with the same values,
 // it returns that refund and sets once.Existed; with other values, or for another payment of the provider, it returns
-// CONFLICT. It also returns NOT_FOUND, REFUND_EXCEEDS_PAYMENT, and the errors of [pg.RunOnce].
+// CONFLICT. It also returns NOT_FOUND, REFUND_EXCEEDS_PAYMENT, LIMIT_REACHED if the payment has app.MaxRefunds, and the
+// errors of [pg.RunOnce].
 func (db *DB) RefundPayment(
 	ctx context.Context, now time.Time, store app.StoreID, id app.PaymentID, in app.NewRefund, by app.Actor,
 	once *pg.Once,
@@ -239,6 +242,9 @@ func (db *DB) RefundPayment(
 					"this refund of %s is already recorded with other values", payment.Provider)
 			}
 			return payment.Refunds[repeated], nil
+		}
+		if len(payment.Refunds) >= app.MaxRefunds {
+			return app.Refund{}, app.Errorf(app.CodeLimitReached, "a payment can have at most %d refunds", app.MaxRefunds)
 		}
 		day, err := identity.BusinessDate(ctx, tx, store, now)
 		if err != nil {
@@ -348,21 +354,46 @@ func scanPayments(
 	return withRefunds(ctx, tx, store, reader, *rows)
 }
 
+// pageOfPayments is scanPayments for a page of a list. The query has one row more than the page. more reports whether
+// further payments follow.
+func pageOfPayments(
+	ctx context.Context, tx bun.Tx, store app.StoreID, reader app.CustomerID, q *bun.SelectQuery, rows *[]paymentRow,
+	limit app.PageLimit,
+) (payments []app.Payment, more bool, err error) {
+	if err := q.Scan(ctx); err != nil || len(*rows) == 0 {
+		return []app.Payment{}, false, err
+	}
+	page := (*rows)[:min(len(*rows), limit.Rows)]
+	payments, err = withRefundsWithin(ctx, tx, store, reader, page, limit)
+	return payments, len(payments) < len(*rows), err
+}
+
 // withRefunds returns payments with their refunds. If reader is not "", it omits the reasons of refunds from the time
 // of another customer. There must be at least one payment.
 func withRefunds(
 	ctx context.Context, tx bun.Tx, store app.StoreID, reader app.CustomerID, rows []paymentRow,
 ) ([]app.Payment, error) {
+	return withRefundsWithin(ctx, tx, store, reader, rows, app.PageLimit{Rows: len(rows), Bytes: math.MaxInt})
+}
+
+// withRefundsWithin is withRefunds for the first payments whose refunds fill a page.
+func withRefundsWithin(
+	ctx context.Context, tx bun.Tx, store app.StoreID, reader app.CustomerID, rows []paymentRow, limit app.PageLimit,
+) ([]app.Payment, error) {
 	ids := make([]app.PaymentID, len(rows))
 	for i, row := range rows {
 		ids[i] = row.ID
 	}
-	var refunds []refundRow
-	err := tx.NewSelect().Model(&refunds).ExcludeColumn("business_date", "reason").
+	q := tx.NewSelect().Model((*refundRow)(nil)).ExcludeColumn("business_date", "reason").
 		ColumnExpr("r.business_date::text AS business_date").
 		ColumnExpr("CASE WHEN ? IN ('', "+customerAt("r.order_version")+") THEN r.reason ELSE '' END AS reason", reader).
 		Join("JOIN orders o ON o.store_id = r.store_id AND o.id = r.order_id").
-		Where("r.store_id = ? AND r.payment_id IN (?)", store, bun.List(ids)).OrderExpr("r.created_at, r.id").Scan(ctx)
+		Where("r.store_id = ? AND r.payment_id IN (?)", store, bun.List(ids)).
+		OrderExpr("array_position(?, r.payment_id), r.created_at, r.id", pgdialect.Array(ids))
+	refunds, more, err := pg.Page(ctx, q, limit, func(r refundRow) app.PaymentID { return r.PaymentID })
+	if more {
+		rows = rows[:1+slices.Index(ids, refunds[len(refunds)-1].PaymentID)]
+	}
 	refundsOf := map[app.PaymentID][]refundRow{}
 	for _, refund := range refunds {
 		refundsOf[refund.PaymentID] = append(refundsOf[refund.PaymentID], refund)

@@ -145,7 +145,8 @@ func TestTransactionIsRecordedOnce(t *testing.T) {
 	if diff := cmp.Diff(map[string]int{"made": 1, "existed": 19}, got); diff != "" {
 		t.Error("payments (-want +got):", diff)
 	}
-	payments, err := c.db.Payments(t.Context(), c.store, c.order.ID, "", pg.Cursor{}, 10)
+	payments, _, err := c.db.Payments(t.Context(), c.store, c.order.ID, "", pg.Cursor{},
+		app.PageLimit{Rows: 10, Bytes: app.MaxEvent})
 	must(t, err)
 	got = outcomes(func(int) string {
 		_, existed, err := c.refund(payments[0].ID, "re_1", 1900)
@@ -328,7 +329,8 @@ func TestRefundBusinessDate(t *testing.T) {
 			t.Errorf("business date of a refund at %s: got %s, want %s", c2.at, refund.BusinessDate, c2.want)
 		}
 	}
-	payments, err := c.db.Payments(t.Context(), c.store, c.order.ID, "", pg.Cursor{}, 10)
+	payments, _, err := c.db.Payments(t.Context(), c.store, c.order.ID, "", pg.Cursor{},
+		app.PageLimit{Rows: 10, Bytes: app.MaxEvent})
 	must(t, err)
 	if len(payments[0].Refunds) != 5 || payments[0].Refunds[0].BusinessDate != "2026-03-28" {
 		t.Errorf("refunds: got %+v, want 5, the first on 2026-03-28", payments[0].Refunds)

@@ -2357,6 +2357,7 @@ export interface paths {
          *     - 409 `CONFLICT`: the current state does not allow this request
          *     - 422 `IDEMPOTENCY_KEY_REUSED`: the Idempotency-Key was used for another body
          *     - 422 `REFUND_EXCEEDS_PAYMENT`: the refund exceeds the refundable amount of the payment
+         *     - 422 `LIMIT_REACHED`: the maximum number of such resources, or the maximum size of one, is reached
          *     - 429 `RATE_LIMITED`: too many requests: repeat the request after Retry-After seconds
          */
         post: operations["recordRefund"];
