@@ -147,3 +147,27 @@ func TestProductsHaveAMaximumSize(t *testing.T) {
 	w.do("PATCH", path, owner, object{"isAvailable": false}).ok(200, nil)
 	w.largestEvent(app.MaxObject/2, app.MaxEvent)
 }
+
+// An order names products of at most 4 MiB and one more, so that few of them are in memory.
+func TestProductsOfAnOrderAreLimited(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	owner := w.tokens["OWNER"]
+	texts := object{}
+	for i := range 40 { // 20 KB each
+		texts[fmt.Sprintf("de-%03d", i)] = object{"name": "Lasagne", "description": wide(5000)}
+	}
+	var items []any
+	for i := range 7 {
+		product := w.createProduct(object{"sku": fmt.Sprint("LARGE-", i), "translations": texts})
+		items = append(items, object{"productId": product.ID, "quantity": 1})
+	}
+	quote := func(items ...any) *response { return w.do("POST", "/orders/quote", owner, w.ordering(items...)) }
+	quote(items...).refused(app.CodeLimitReached)
+	quote(items[:5]...).ok(200, nil)
+	w.do("POST", "/orders", owner, w.ordering(items...)).refused(app.CodeLimitReached)
+	var placed orderOut
+	w.do("POST", "/orders", owner, w.ordering(items[:5]...)).ok(201, &placed)
+	w.amend(placed, owner, object{"items": items}).refused(app.CodeLimitReached)
+	w.amend(placed, owner, object{"items": items[:4]}).ok(200, nil)
+}

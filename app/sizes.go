@@ -13,6 +13,10 @@ const (
 	// same object can be somewhat larger, for example by the reason of a cancellation, and still have at most MaxEvent:
 	// a change of status does not fail because of its size.
 	MaxObject = MaxEvent - 64<<10
+
+	// MaxOrdered is the number of bytes with which the products of an order are complete: of their texts, prices and
+	// options in the database. All of them are in memory to price the order.
+	MaxOrdered = 4 << 20
 )
 
 // encoded returns v as JSON. It escapes only characters that JSON requires.

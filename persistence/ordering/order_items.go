@@ -135,18 +135,24 @@ func orderedItems(
 // orderedMenu holds the products of an order's items.
 type orderedMenu map[app.ProductID]app.Product
 
+// menuOf returns the products of an order's items. It returns LIMIT_REACHED if further products follow those with which
+// it has app.MaxOrdered bytes.
 func menuOf(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, wanted []app.NewOrderItem,
 ) (orderedMenu, error) {
-	var rows []productRow
 	ids := make([]app.ProductID, len(wanted))
 	for i, item := range wanted {
 		ids[i] = item.ProductID
 	}
-	err := pg.SelectPrepared(ctx, tx, &rows, `
+	limit := app.PageLimit{Rows: len(ids), Bytes: app.MaxOrdered}
+	rows, more, err := pg.PagePrepared(ctx, tx, limit, func(p productRow) app.ProductID { return p.ID }, `
 		SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity,
 			sold_out_until, sku, option_groups
 		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2)`, store, ids)
+	if more {
+		err = app.Errorf(app.CodeLimitReached, "the products of the items have more than %d bytes as JSON; "+
+			"order fewer different products", app.MaxOrdered)
+	}
 	menu := orderedMenu{}
 	for _, row := range rows {
 		menu[row.ID] = row.product(now)

@@ -21,6 +21,24 @@ func Page[T any, K comparable](
 	if err != nil {
 		return nil, false, err
 	}
+	return pageOf(ctx, q.DB(), rows, limit, key)
+}
+
+// PagePrepared is [Page] for a statement with arguments.
+func PagePrepared[T any, K comparable](
+	ctx context.Context, tx bun.Tx, limit app.PageLimit, key func(T) K, statement string, args ...any,
+) (page []T, more bool, err error) {
+	rows, err := tx.Tx.QueryContext(ctx, statement, args...)
+	if err != nil {
+		return nil, false, err
+	}
+	return pageOf(ctx, tx.NewSelect().DB(), rows, limit, key)
+}
+
+// pageOf reads the page from rows and closes them.
+func pageOf[T any, K comparable](
+	ctx context.Context, db *bun.DB, rows *sql.Rows, limit app.PageLimit, key func(T) K,
+) (page []T, more bool, err error) {
 	defer rows.Close()
 	var size texts
 	var last K
@@ -28,7 +46,7 @@ func Page[T any, K comparable](
 	for rows.Next() {
 		var row T
 		full := listed > 0 && (listed == limit.Rows || int(size) >= limit.Bytes)
-		if err := errors.Join(q.DB().ScanRow(ctx, rows, &row), size.add(rows)); err != nil {
+		if err := errors.Join(db.ScanRow(ctx, rows, &row), size.add(rows)); err != nil {
 			return nil, false, err
 		}
 		if listed == 0 || key(row) != last {
