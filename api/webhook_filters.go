@@ -3,7 +3,6 @@ package api
 import (
 	"context"
 	"encoding/json"
-	"errors"
 	"sync"
 	"time"
 
@@ -62,7 +61,7 @@ type filterResult struct {
 }
 
 func (s *Server) testWebhookFilter(ctx context.Context, c *call, in testWebhookFilterIn) (filterTest, error) {
-	events, err := s.db.EventBodies(ctx, c.principal.StoreID, in.EventIDs)
+	types, err := s.db.EventTypes(ctx, c.principal.StoreID, in.EventIDs)
 	if err != nil {
 		return filterTest{}, err
 	}
@@ -71,37 +70,48 @@ func (s *Server) testWebhookFilter(ctx context.Context, c *call, in testWebhookF
 		return filterTest{}, err
 	}
 	test, total := filterTest{Results: []filterResult{}}, uint64(0)
-	for _, event := range events {
-		result := filterResult{EventID: event.ID, Matches: true}
-		switch {
-		case event.Body == nil:
-			result.Error = "the body of the event was erased"
-		case total >= filterTestCost:
-			result.Error = "the filter is too costly for more events of one test; test fewer events"
-		default:
+	for i, id := range in.EventIDs {
+		result := filterResult{
+			EventID: id, Matches: true, Error: "the filter is too costly for more events of one test; test fewer events",
+		}
+		if total < filterTestCost {
 			var cost uint64
-			result.Matches, cost, err = s.evaluateFilter(ctx, c.principal.WebsiteID, compiled, event)
-			if total += cost; err != nil {
-				result.Error = err.Error()
+			if result, cost, err = s.evaluateFilter(ctx, c.principal, compiled, id, types[i]); err != nil {
+				return filterTest{}, err
 			}
+			total += cost
 		}
 		test.Results = append(test.Results, result)
 	}
 	return test, ctx.Err()
 }
 
-// evaluateFilter evaluates a filter in a turn of a website, so that tests of filters use at most one processor.
+// evaluateFilter evaluates a filter for an event in a turn of a website, so that tests of filters use at most one
+// processor and hold one body. It also returns the cost.
 func (s *Server) evaluateFilter(
-	ctx context.Context, website app.WebsiteID, compiled *filter.Filter, event app.Event,
-) (bool, uint64, error) {
-	if err := s.filterTests.Take(ctx, string(website)); err != nil {
-		return true, 0, err
+	ctx context.Context, by app.Principal, compiled *filter.Filter, id app.EventID, kind app.EventType,
+) (result filterResult, cost uint64, err error) {
+	result = filterResult{EventID: id, Matches: true}
+	if err := s.filterTests.Take(ctx, string(by.WebsiteID)); err != nil {
+		return result, 0, err
 	}
 	began := time.Now()
-	defer func() { s.filterTests.Give(string(website), time.Since(began)) }()
-	data, err := filter.Data(event.Body)
+	defer func() { s.filterTests.Give(string(by.WebsiteID), time.Since(began)) }()
+	body, err := s.db.EventBody(ctx, by.StoreID, id)
 	if err != nil {
-		return true, 0, errors.New("the body of the event is not valid")
+		return result, 0, err
 	}
-	return compiled.Matches(ctx, string(event.Type), data)
+	if body == nil {
+		result.Error = "the body of the event was erased"
+		return result, 0, nil
+	}
+	data, fault := filter.Data(body)
+	if fault != nil {
+		result.Error = "the body of the event is not valid"
+		return result, 0, nil
+	}
+	if result.Matches, cost, fault = compiled.Matches(ctx, string(kind), data); fault != nil {
+		result.Error = fault.Error()
+	}
+	return result, cost, nil
 }

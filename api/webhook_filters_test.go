@@ -192,3 +192,26 @@ func TestCostlyFilterTest(t *testing.T) {
 		t.Errorf("got %d results, want %d", len(got.Results), len(ids))
 	}
 }
+
+// A test that waits for its turn holds no bodies of events: each one is read in the turn that evaluates it.
+func TestFilterTestReadsBodiesInItsTurn(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	turns := &w.server.filterTests
+	must(turns.Take(t.Context(), "other"))
+	id := w.stores["own"].delivery.EventID
+	tested := make(chan *response)
+	go func() {
+		tested <- w.do("POST", "/webhooks/filter-test", w.tokens["ADMIN"],
+			object{"filter": "false", "eventIds": []app.EventID{id}})
+	}()
+	w.until("test that waits for its turn", func() bool { return turns.Waiting() == 1 })
+	w.exec("UPDATE outbox SET body = NULL WHERE id = $1", id)
+	turns.Give("other", 0)
+	var got filterTest
+	(<-tested).ok(200, &got)
+	want := []filterResult{{id, true, "the body of the event was erased"}}
+	if diff := cmp.Diff(want, got.Results); diff != "" {
+		t.Errorf("results after an erasure during the wait (-want +got):\n%s", diff)
+	}
+}

@@ -9,33 +9,28 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// EventBodies returns the types and bodies of events of a store, in the order of ids. The body of an erased event is
-// nil. It returns NOT_FOUND if one of them does not exist.
-func (q *Queue) EventBodies(ctx context.Context, store app.StoreID, ids []app.EventID) ([]app.Event, error) {
-	var rows []struct {
-		ID   app.EventID
-		Type app.EventType
-		Body *string
-	}
+// EventTypes returns the types of events of a store, in the order of ids. It returns NOT_FOUND if one of them does not
+// exist.
+func (q *Queue) EventTypes(ctx context.Context, store app.StoreID, ids []app.EventID) ([]app.EventType, error) {
+	var types []app.EventType
 	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
-		rows = nil
-		return tx.NewRaw(`SELECT e.id, e.type, CASE WHEN e.erasing IS NULL THEN e.body END AS body
-			FROM unnest(?1::text[]) WITH ORDINALITY AS w (id, n)
+		types = nil
+		return tx.NewRaw(`SELECT e.type FROM unnest(?1::text[]) WITH ORDINALITY AS w (id, n)
 				JOIN outbox e ON e.id = w.id AND e.store_id = ?0 AND e.type <> ?2
-			ORDER BY w.n`, store, pgdialect.Array(ids), app.EventTestPing).Scan(ctx, &rows)
+			ORDER BY w.n`, store, pgdialect.Array(ids), app.EventTestPing).Scan(ctx, &types)
 	})
-	if err != nil {
-		return nil, err
+	if err == nil && len(types) < len(ids) {
+		err = app.Errorf(app.CodeNotFound, "the store has no event with one of the ids")
 	}
-	if len(rows) < len(ids) {
-		return nil, app.Errorf(app.CodeNotFound, "the store has no event with one of the ids")
-	}
-	events := make([]app.Event, len(rows))
-	for i, row := range rows {
-		events[i] = app.Event{ID: row.ID, StoreID: store, Type: row.Type}
-		if row.Body != nil {
-			events[i].Body = []byte(*row.Body)
-		}
-	}
-	return events, nil
+	return types, err
+}
+
+// EventBody returns the body of an event of a store. It is nil if it is erased, or the event no longer exists.
+func (q *Queue) EventBody(ctx context.Context, store app.StoreID, id app.EventID) ([]byte, error) {
+	var body []byte
+	err := q.pg.InStore(ctx, store, func(ctx context.Context, tx bun.Tx) error {
+		return tx.QueryRowContext(ctx, `SELECT (
+			SELECT body FROM outbox WHERE store_id = ? AND id = ? AND erasing IS NULL)`, store, id).Scan(&body)
+	})
+	return body, err
 }
