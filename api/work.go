@@ -16,6 +16,7 @@ import (
 const (
 	maxWork      = 8 // requests
 	maxHeavyWork = 2 // of them imports, exports and analytics
+	maxCompared  = 2 // of them comparisons of versions of an order
 	maxSearches  = 2 // of them lists of products with filters that have no index
 	maxReads     = 2 // of its streams, beside requests: reads of missed messages, renewals and ends
 	maxChecks    = 2 // of the credentials of its streams
@@ -37,10 +38,11 @@ const maxWaiting = 1024
 type load int
 
 const (
-	light    load = iota
-	heavy         // analytics
-	anImport      // heavy, and one at a time in a store
-	anExport      // heavy; it keeps its connection until the client has read it
+	light       load = iota
+	heavy            // analytics
+	anImport         // heavy, and one at a time in a store
+	anExport         // heavy; it keeps its connection until the client has read it
+	aComparison      // of versions of an order; not heavy, so that the kitchen does not wait for exports
 )
 
 // work limits the work in progress of each website, so that other websites find free connections.
@@ -302,8 +304,10 @@ func (w *work) limits(c *call, website string) []gateLimit {
 		if c.principal.Realm == app.RealmCustomer { // customers leave a place to the users
 			limits = append(limits, gateLimit{gate{"exports of customers", website}, 1})
 		}
+	case aComparison:
+		limits = append(limits, gateLimit{gate{"comparisons", website}, min(maxCompared, w.requests)})
 	}
-	if c.route.Load != light {
+	if load := c.route.Load; load != light && load != aComparison {
 		limits = append(limits, gateLimit{gate{"heavy", website}, min(maxHeavyWork, w.requests)})
 	}
 	if len(c.route.Searches) > 0 && slices.ContainsFunc(c.route.Searches, c.request.URL.Query().Has) {

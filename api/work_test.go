@@ -284,12 +284,34 @@ func TestResponsesAreEncodedInTheirPlaces(t *testing.T) {
 	}
 }
 
-// Imports, exports and analytics are heavy work.
+// Two requests of a website compare versions of orders at a time. They take no places of heavy work, which lasts
+// longer.
+func TestComparisonsOfAWebsite(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	server, _ := w.serverOnPools()
+	server.work.wait = time.Millisecond
+	path := "/orders/" + string(w.stores["own"].order.ID)
+	website := string(w.stores["own"].website)
+	running := &places{work: server.work}
+	for range maxCompared {
+		w.must(running.begin(t.Context(), gateLimit{gate{"comparisons", website}, maxCompared}))
+	}
+	w.doOn(server, "GET", path+"/changes?since=1", w.tokens["STAFF"], nil).refused(app.CodeUnavailable)
+	w.doOn(server, "GET", path, w.tokens["STAFF"], nil).ok(200, nil)
+	running.leave()
+	for range maxHeavyWork {
+		w.must(running.begin(t.Context(), gateLimit{gate{"heavy", website}, maxHeavyWork}))
+	}
+	w.doOn(server, "GET", path+"/changes?since=1", w.tokens["STAFF"], nil).ok(200, nil)
+}
+
+// Imports, exports and analytics are heavy work; comparisons of versions have places of their own.
 func TestLoadsOfRoutes(t *testing.T) {
 	t.Parallel()
 	want := []string{
-		"GET /payments/summary 1", "POST /products/import 2", "GET /analytics/summary 1", "GET /analytics/sales 1",
-		"GET /analytics/products 1",
+		"GET /orders/{id}/changes 4", "GET /payments/summary 1", "POST /products/import 2", "GET /analytics/summary 1",
+		"GET /analytics/sales 1", "GET /analytics/products 1",
 		"GET /analytics/options 1", "GET /analytics/channels 1", "GET /analytics/customers 1",
 		"GET /customers/{id}/export 3",
 	}
@@ -300,7 +322,7 @@ func TestLoadsOfRoutes(t *testing.T) {
 		}
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("routes with heavy work (-want +got):\n%s", diff)
+		t.Errorf("loads of routes (-want +got):\n%s", diff)
 	}
 }
 
