@@ -14,9 +14,9 @@ import (
 // eleven events to the history, so the pause must not be zero.
 const minBusyWait = time.Second
 
-// Pauses between the requests of an attempt whose delivery is queued again, until its turn. A signal ends the pause when
-// the turn comes; the requests find a turn whose signal was lost. The pause doubles: a thousand deliveries that wait for
-// hours cause about three requests per second.
+// Pauses between the requests of an attempt whose delivery is queued again, until its turn. A signal ends the pause
+// when the turn comes; the requests find a turn whose signal was lost. The pause doubles: a thousand deliveries that
+// wait for hours cause about three requests per second.
 const (
 	minTurnWait = 5 * time.Second
 	maxTurnWait = 5 * time.Minute

@@ -107,8 +107,8 @@ func TestStartSignalReplaysOnce(t *testing.T) {
 	}
 }
 
-// A signal for a later attempt that arrives while the delivery ends replays the dead letter: another run's attempts were
-// recorded late.
+// A signal for a later attempt that arrives while the delivery ends replays the dead letter: another run's attempts
+// were recorded late.
 func TestEarlySignalReplaysDeadLetter(t *testing.T) {
 	s := newScript(t, inactive, delivered)
 	first := true
