@@ -69,8 +69,9 @@ type TeardownResult struct {
 }
 
 // CancelBatch cancels one batch. It ends queued replays and dead letters directly, too: the workflow of the earlier run
-// may have completed, and then records no end, though Temporal accepts its cancellation. It can be repeated: a delivery that has ended is no longer open,
-// and a second request to a workflow has no effect. It calls alive before each delivery.
+// may have completed, and then records no end, though Temporal accepts its cancellation. It can be repeated: a delivery
+// that has ended is no longer open, and a second request to a workflow has no effect. It calls alive before each
+// delivery.
 func (t *Teardown) CancelBatch(ctx context.Context, in TeardownInput, alive func()) (TeardownResult, error) {
 	queued, err := t.store.CancelQueued(ctx, t.now(), in.StoreID, in.SubscriptionID, teardownQueued)
 	if err != nil {

@@ -208,9 +208,9 @@ func (r *relayRun) claim(ctx context.Context) {
 	r.pacing.claimed(time.Now(), limits, healthy, len(claimed.Claims)-healthy, claimed.More, err)
 }
 
-// takeOverLoop takes over abandoned deliveries until ctx is done: once per idlePoll, and sooner if there may be more and
-// all starters are free. It is separate from the loop of the claims, which do not wait for its statements: these also
-// search for lost turns.
+// takeOverLoop takes over abandoned deliveries until ctx is done: once per idlePoll, and sooner if there may be more
+// and all starters are free. It is separate from the loop of the claims, which do not wait for its statements: these
+// also search for lost turns.
 func (r *relayRun) takeOverLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		more, pause := !r.gate.isShut() && r.takeOver(ctx), idlePoll

@@ -40,7 +40,9 @@ func TestParse(t *testing.T) {
 		o.seeds != 10 {
 		t.Errorf("got %+v, error %v", o, err)
 	}
-	for _, args := range [][]string{{"--faults", "flood"}, {"--seconds", "0"}, {"--seeds", "0"}, {"now"}, {"--operations", "x"}} {
+	for _, args := range [][]string{
+		{"--faults", "flood"}, {"--seconds", "0"}, {"--seeds", "0"}, {"now"}, {"--operations", "x"},
+	} {
 		if _, err := parse(args, t.Output()); err == nil || err == flag.ErrHelp {
 			t.Errorf("%v: got error %v, want one", args, err)
 		}

@@ -91,8 +91,8 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	return o, err
 }
 
-// judge makes the runs, and searches for a shorter one of each that fails if the options ask for it. All of them together
-// must have made the required operations.
+// judge makes the runs, and searches for a shorter one of each that fails if the options ask for it. All of them
+// together must have made the required operations.
 func judge(ctx context.Context, o options, out io.Writer) error {
 	o.total = &totals{}
 	var failed error

@@ -89,8 +89,8 @@ func (t *totals) columns() []string {
 	return list
 }
 
-// unsuccessful returns a text for each required operation that has never succeeded during a fault, if the runs were long
-// enough together.
+// unsuccessful returns a text for each required operation that has never succeeded during a fault, if the runs were
+// long enough together.
 func (t *totals) unsuccessful() (list []string) {
 	if t.lasts < longRun {
 		return nil
@@ -111,8 +111,8 @@ func (t *totals) print(out io.Writer) error {
 	for _, n := range t.faults {
 		faults += n
 	}
-	fmt.Fprintf(out, "\nRuns: %d, %s, %d operations, %d faults of %d kinds, %d requests of webhooks, %d of them repeated\n",
-		t.runs, t.lasts, t.operations, faults, len(t.faults), t.requests, t.repeated)
+	fmt.Fprintf(out, "\nRuns: %d, %s, %d operations, %d faults of %d kinds, %d requests of webhooks, %d of them "+
+		"repeated\n", t.runs, t.lasts, t.operations, faults, len(t.faults), t.requests, t.repeated)
 	return t.printTable(out)
 }
 
