@@ -30,7 +30,7 @@ type hashSlots struct {
 // hashGroup are the callers of one website.
 type hashGroup struct {
 	running, waiting int
-	last             int // turn of its latest slot, or the latest turn before it began
+	last             int // turn of its latest slot; at first, the turn before the latest one of all
 }
 
 type hashWaiter struct {
@@ -70,8 +70,9 @@ func (h *hashSlots) queue(w *hashWaiter) bool {
 	defer h.mu.Unlock()
 	g := h.groups[w.website]
 	if g == nil {
-		// The other groups that wait come first: many websites with a caller each would otherwise take all turns.
-		g = &hashGroup{last: h.turns}
+		// It goes before the group of the latest turn only: many websites with a caller each would otherwise go before a
+		// group that waits, turn after turn.
+		g = &hashGroup{last: h.turns - 1}
 	}
 	if g.waiting > 0 && g.waiting >= maxQueue-len(h.waiting) {
 		return false

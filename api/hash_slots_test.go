@@ -97,20 +97,20 @@ func TestWebsitesTakeTurnsToHash(t *testing.T) {
 	got = append(got, h.next())
 	h.hash("neighbour", "neighbour 1")
 	h.hash("third", "third")
-	for _, ended := range []string{"unnamed", "hostile 0", "neighbour 0"} {
+	for _, ended := range []string{"unnamed", "hostile 0", "third"} {
 		close(h.end[ended])
 		got = append(got, h.next())
 	}
 	want := []string{
 		"hostile 0", "hostile 1", "unnamed", "neighbour 0",
-		"neighbour 1", // came before "third", and the hostile website holds two slots
-		"hostile 2",   // has waited for its turn since before "third" came
-		"third",
+		"third",       // has not hashed yet
+		"hostile 2",   // has waited for its turn since before "neighbour 0" began
+		"neighbour 1", // the hostile website holds two slots again
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("slots (-want +got):\n%s", diff)
 	}
-	for _, name := range []string{"hostile 1", "third", "hostile 2", "neighbour 1"} {
+	for _, name := range []string{"hostile 1", "neighbour 0", "hostile 2", "neighbour 1"} {
 		close(h.end[name])
 	}
 	for range 3 {
@@ -133,7 +133,7 @@ func TestNewWebsitesDoNotGoFirst(t *testing.T) {
 		running = h.next()
 		got = append(got, running)
 	}
-	if diff := cmp.Diff([]string{"unnamed 1", "new 0", "new 1"}, got); diff != "" {
+	if diff := cmp.Diff([]string{"new 0", "unnamed 1", "new 1"}, got); diff != "" {
 		t.Errorf("slots (-want +got):\n%s", diff)
 	}
 	close(h.end[running])
