@@ -6,19 +6,16 @@ import (
 	"time"
 )
 
-const (
-	// clockPause is the time between two readings of the database's clock.
-	clockPause = time.Second
-	// clockTolerance is the difference, beyond the possible error of a reading, from which the reading corrects the clock.
-	// It is well below the last second of a plan's window, in which nothing starts.
-	clockTolerance = 50 * time.Millisecond
-)
+// clockPause is the time between two readings of the database's clock.
+const clockPause = time.Second
 
 // clock follows the clock of the database, so that all processes agree on the times of leases and windows although the
-// clocks of their hosts differ. Between two readings it uses the monotonic clock of the process.
+// clocks of their hosts differ. Between two readings it uses the monotonic clock of the process. It is behind the
+// database by at most the duration of the quickest reading, and not ahead: what it dates has happened before the
+// database shows that time.
 type clock struct{ last atomic.Pointer[reading] }
 
-// reading is a time of the database, read at a monotonic time of the process.
+// reading is a time of the database, which was read before a monotonic time of the process.
 type reading struct{ database, process time.Time }
 
 // now returns the time of the database, or that of the process before the first reading.
@@ -32,14 +29,17 @@ func (c *clock) now() time.Time {
 
 func (r *reading) at(process time.Time) time.Time { return r.database.Add(process.Sub(r.process)) }
 
-// correct applies a reading. Its error is at most half of its duration.
+// correct applies a reading, unless the time of the clock is one that the database may have had when the reading ended,
+// and is later than that of the reading.
 func (c *clock) correct(database, began, ended time.Time) {
-	inaccuracy := ended.Sub(began) / 2
-	next := &reading{database.Round(0), began.Add(inaccuracy)}
+	next := &reading{database.Round(0), ended}
 	last := c.last.Load()
-	if last == nil || last.at(next.process).Sub(next.database).Abs() > inaccuracy+clockTolerance {
-		c.last.Store(next)
+	if last != nil {
+		if ahead := last.at(ended).Sub(next.database); ahead >= 0 && ahead <= ended.Sub(began) {
+			return
+		}
 	}
+	c.last.Store(next)
 }
 
 // Now returns the time by the clock of the database as of the last [DB.ReadClock]; before, that of the process. The
