@@ -18,9 +18,11 @@ const (
 	// because every return costs a task of the server.
 	jobShareWait    = time.Second
 	jobShareMaxWait = 15 * time.Second
-	// jobShareEvery is the mean time between two returns to an occupied share. If more steps of a website wait than
-	// return in jobShareMaxWait, their pauses grow with their number: the tasks of the server do not.
-	jobShareEvery = 200 * time.Millisecond
+	// jobShareMinEvery and jobShareEvery limit the mean time between two returns to an occupied share, which is the
+	// duration of a step. If more steps of a website wait than return in jobShareMaxWait, their pauses grow with their
+	// number: the tasks of the server do not.
+	jobShareMinEvery = 20 * time.Millisecond
+	jobShareEvery    = 200 * time.Millisecond
 
 	// jobShareOccupied is the type of the error of a step that waits for the share of its website.
 	jobShareOccupied = "ShareOccupied"
@@ -35,7 +37,9 @@ type shares struct {
 // share is the share of a fairness key.
 type share struct {
 	running int
-	line    time.Time // return of the last step that waits, if all of them return one after the other
+	began   time.Time     // of the last step
+	took    time.Duration // duration of the last step that has ended
+	line    time.Time     // time at which the last waiting step returns
 }
 
 func newShares() *shares { return &shares{of: map[string]*share{}} }
@@ -46,14 +50,16 @@ func (s *shares) enter(key string, now time.Time, wait time.Duration) (free bool
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	if s.of[key] == nil {
-		s.of[key] = &share{line: now}
+		s.of[key] = &share{line: now, took: jobShareEvery}
 	}
 	of := s.of[key]
 	if of.running < jobShare {
 		of.running++
+		of.began = now
 		return true, 0
 	}
-	if of.line = of.line.Add(jobShareEvery); of.line.Before(now) {
+	every := min(max(of.took, now.Sub(of.began), jobShareMinEvery), jobShareEvery)
+	if of.line = of.line.Add(every); of.line.Before(now) {
 		of.line = now
 	}
 	return false, max(wait, of.line.Sub(now))
@@ -63,6 +69,7 @@ func (s *shares) leave(key string, now time.Time) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
 	of := s.of[key]
+	of.took = now.Sub(of.began)
 	if of.running--; of.running == 0 && !of.line.After(now) {
 		delete(s.of, key)
 	}

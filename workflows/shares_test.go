@@ -113,6 +113,36 @@ func TestReturnsToAnOccupiedShare(t *testing.T) {
 	}
 }
 
+// Short steps of a website that find its share occupied return as fast as they are executed.
+func TestShortStepsOfAWebsite(t *testing.T) {
+	t.Parallel()
+	const steps, took = 600, 5 * time.Millisecond
+	s, start := newShares(), time.Now()
+	s.enter("web_1", start, 0)
+	ends := start.Add(took) // of the running step
+	waiting := make([]time.Time, steps)
+	for i := range waiting {
+		waiting[i] = start.Add(time.Duration(i) * 2 * time.Millisecond)
+	}
+	for len(waiting) > 0 {
+		slices.SortFunc(waiting, time.Time.Compare)
+		now := waiting[0]
+		if !ends.IsZero() && !ends.After(now) {
+			s.leave("web_1", ends)
+			ends = time.Time{}
+		}
+		free, pause := s.enter("web_1", now, jobShareWait)
+		if !free {
+			waiting[0] = now.Add(pause)
+			continue
+		}
+		ends, waiting = now.Add(took), waiting[1:]
+		if now.Sub(start) > time.Minute {
+			t.Fatalf("a step begins after %s, want at most a minute; %d others wait", now.Sub(start), len(waiting))
+		}
+	}
+}
+
 // A share is forgotten when no step runs and none waits.
 func TestSharesAreForgotten(t *testing.T) {
 	t.Parallel()
