@@ -99,20 +99,23 @@ const firstAttempt = 1
 // a repetition waits for the running execution: it would otherwise start the workflows again, and delay all of them. An
 // error is internal, and Temporal repeats the activity.
 func (b *Bursts) DeliverBurst(ctx context.Context, in BurstInput) (BurstResult, error) {
-	// Cancellation does not interrupt attempts, see Deliver.
+	// Cancellation and the time limit of the activity do not interrupt attempts, see Deliver.
+	deadline, _ := ctx.Deadline()
 	ctx = context.WithoutCancel(ctx)
-	result, err, _ := b.runs.Do(string(in.Deliveries[0].DeliveryID), func() (any, error) { return b.run(ctx, in) })
+	result, err, _ := b.runs.Do(string(in.Deliveries[0].DeliveryID), func() (any, error) {
+		return b.run(ctx, in, deadline)
+	})
 	return result.(BurstResult), err
 }
 
-func (b *Bursts) run(ctx context.Context, in BurstInput) (BurstResult, error) {
+func (b *Bursts) run(ctx context.Context, in BurstInput, deadline time.Time) (BurstResult, error) {
 	b.inProgress.Add(1)
 	defer b.inProgress.Add(-1)
 	working := b.websites.enter(in.Deliveries)
 	defer working.leave()
 	n := len(in.Deliveries)
 	run := &burstRun{
-		Bursts: b, in: in, began: b.deliveries.now(),
+		Bursts: b, in: in, began: b.deliveries.now(), deadline: deadline,
 		flights: make([]*flight, n), left: make([]atomic.Bool, n),
 		settled: make(chan settled, 2*n), // a delivery can settle twice: it leaves the burst, and its attempt ends
 		working: working,
@@ -149,13 +152,14 @@ func (b *Bursts) Wait(ctx context.Context) error {
 type burstRun struct {
 	*Bursts
 
-	in      BurstInput
-	began   time.Time
-	loadBy  time.Time // time until which large bodies are loaded
-	flights []*flight
-	left    []atomic.Bool // the attempt takes long, and its delivery continues as its own workflow
-	settled chan settled
-	working *burstWebsites
+	in       BurstInput
+	began    time.Time
+	deadline time.Time // no attempt begins after it; zero = none
+	loadBy   time.Time // time until which large bodies are loaded
+	flights  []*flight
+	left     []atomic.Bool // the attempt takes long, and its delivery continues as its own workflow
+	settled  chan settled
+	working  *burstWebsites
 }
 
 // settled is the end of one delivery within a burst: its attempt has been recorded, or it has its own workflow, unless
@@ -175,6 +179,7 @@ func (r *burstRun) start(ctx context.Context) error {
 	for i := range r.flights {
 		var isNew bool
 		if r.flights[i], isNew = r.deliveries.flights.enter(r.key(i)); isNew {
+			r.flights[i].deadline = r.deadline
 			started = append(started, i)
 			r.deliveries.unrecorded.extend(r.key(i), r.began)
 		}
@@ -255,7 +260,7 @@ func (r *burstRun) settle(ctx context.Context, place int) (_ settled, ok bool) {
 	case flight.Outcome == OutcomeBusy:
 		s.reason = "the webhook or its website has too many attempts in progress"
 	case flight.Outcome == OutcomeQueued: // as the workflow of the delivery, see there
-		s.reason = "another delivery of its resource has the turn"
+		s.reason = "the delivery is queued until its turn"
 	case flight.Outcome != OutcomeFailed:
 		return s, true
 	case flight.status == app.AttemptDeadLetter:

@@ -235,6 +235,18 @@ func TestBurstIsRepeatable(t *testing.T) {
 	}
 }
 
+// A burst that Temporal has timed out while its worker was suspended makes no attempt: another worker has repeated it.
+func TestTimedOutBurstMakesNoAttempt(t *testing.T) {
+	t.Parallel()
+	c := newCrowd(t, 3, ok)
+	expired, cancel := context.WithDeadline(t.Context(), time.Now().Add(-time.Second))
+	defer cancel()
+	if got, err := c.DeliverBurst(expired, c.in); !errors.Is(err, errExpired) || c.posts.Load() != 0 {
+		t.Errorf("got %+v, error %v and %d POSTs, want %v and none", got, err, c.posts.Load(), errExpired)
+	}
+	c.check(t, BurstResult{Delivered: 3})
+}
+
 // A delivery whose attempt takes long leaves the burst. Its workflow starts after the time limit of the attempt.
 func TestSlowAttemptLeavesBurst(t *testing.T) {
 	t.Parallel()
