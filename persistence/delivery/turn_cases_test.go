@@ -312,7 +312,7 @@ func TestLostTurnsAreRepairedBesideALock(t *testing.T) {
 	db := persistencetest.New(t)
 	worker := asWorker(t, db)
 	var locked app.StoreID
-	for i := range 3 {
+	for i := range 9 {
 		r := open(t, db, fmt.Sprintf("%d.example", i))
 		subscribeOrdered(t, db, r, app.EventOrderCreated)
 		emitOf(t, db, r.Stores[0], app.EventOrderCreated, "ord_1")
@@ -327,8 +327,8 @@ func TestLostTurnsAreRepairedBesideALock(t *testing.T) {
 	if _, err := worker.ClaimAbandoned(t.Context(), noon, all); !pg.IsLocked(err) {
 		t.Errorf("repair beside a lock: got error %v, want one of a lock", err)
 	}
-	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE NOT held"); n != 2 {
-		t.Errorf("repaired turns: got %d, want those of the 2 other websites", n)
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE NOT held"); n != 8 {
+		t.Errorf("repaired turns: got %d, want those of the 8 other websites", n)
 	}
 }
 

@@ -57,13 +57,25 @@ func (q *Queue) repairTurns(ctx context.Context, now time.Time) error {
 	}
 	s.next = now.Add(q.policy.RepairTurns)
 	lost, err := q.lostTurns(ctx)
-	for _, lines := range lost {
-		if err == nil || pg.IsLocked(err) {
-			err = errors.Join(err, q.settleTurns(ctx, lines))
+	locked := 0
+	for _, lines := range lost { // in random order, so that those after a locked one differ each time
+		one := q.settleTurns(ctx, lines)
+		err = errors.Join(err, one)
+		if pg.IsLocked(one) {
+			locked++
+		} else if one != nil {
+			break
+		}
+		if locked == maxLockedRepairs {
+			break
 		}
 	}
 	return err
 }
+
+// maxLockedRepairs is the number of websites for whose locked turns a repair waits, so that the claims before it reach
+// the relay in time.
+const maxLockedRepairs = 2
 
 // settleTurns gives the turns of resources of one queue again.
 func (q *Queue) settleTurns(ctx context.Context, lines []turnLine) error {
