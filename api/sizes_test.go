@@ -153,14 +153,17 @@ func TestProductsOfAnOrderAreLimited(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
 	owner := w.tokens["OWNER"]
-	texts := object{}
-	for i := range 40 { // 20 KB each
-		texts[fmt.Sprintf("de-%03d", i)] = object{"name": "Lasagne", "description": wide(5000)}
+	texts := func(n int) object {
+		texts := object{}
+		for i := range n { // 20 KB each
+			texts[fmt.Sprintf("de-%03d", i)] = object{"name": "Lasagne", "description": wide(5000)}
+		}
+		return texts
 	}
 	var items []any
 	for i := range 7 {
-		product := w.createProduct(object{"sku": fmt.Sprint("LARGE-", i), "translations": texts})
-		items = append(items, object{"productId": product.ID, "quantity": 1})
+		product := w.createProduct(object{"sku": fmt.Sprint("LARGE-", i), "translations": texts(40)})
+		items = append(items, object{"productId": product.ID, "quantity": 2})
 	}
 	quote := func(items ...any) *response { return w.do("POST", "/orders/quote", owner, w.ordering(items...)) }
 	quote(items...).refused(app.CodeLimitReached)
@@ -170,4 +173,14 @@ func TestProductsOfAnOrderAreLimited(t *testing.T) {
 	w.do("POST", "/orders", owner, w.ordering(items[:5]...)).ok(201, &placed)
 	w.amend(placed, owner, object{"items": items}).refused(app.CodeLimitReached)
 	w.amend(placed, owner, object{"items": items[:4]}).ok(200, nil)
+
+	// The products of an order have grown since it was placed.
+	w.do("POST", "/orders", owner, w.ordering(items[:6]...)).ok(201, &placed)
+	var less []any
+	for _, item := range placed.Items {
+		w.do("PATCH", "/products/"+string(*item.ProductID), owner, object{"translations": texts(46)}).ok(200, nil)
+		less = append(less, kept(item, object{"quantity": 1}))
+	}
+	w.do("POST", "/orders", owner, w.ordering(items[:6]...)).refused(app.CodeLimitReached)
+	w.amend(placed, owner, object{"items": less}).ok(200, nil)
 }

@@ -14,7 +14,7 @@ const (
 	// a change of status does not fail because of its size.
 	MaxObject = MaxEvent - 64<<10
 
-	// MaxOrdered is the number of bytes with which the products of an order are complete: of their texts, prices and
+	// MaxOrdered is the size of the products of an order after which no further one is read: of their texts, prices and
 	// options in the database. All of them are in memory to price the order.
 	MaxOrdered = 4 << 20
 )

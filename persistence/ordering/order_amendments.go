@@ -162,7 +162,7 @@ func (a *amendment) price(ctx context.Context, tx bun.Tx) error {
 			old, _ := a.known(item.ID)
 			wanted[i] = item.Of(old.quoted())
 		}
-		menu, err := menuOf(ctx, tx, a.now, a.row.StoreID, wanted)
+		menu, err := menuOf(ctx, tx, a.now, a.row.StoreID, a.unaccepted(wanted))
 		if err != nil {
 			return err
 		}
@@ -206,7 +206,7 @@ func (a *amendment) item(menu orderedMenu, wanted app.NewOrderItem, index int) (
 	if wanted.IsAdHoc() {
 		return a.adHocItem(old, known, wanted, index), nil
 	}
-	if keeps && wanted.Quantity <= old.Quantity { // no more than it was, which the store has accepted
+	if keeps && wanted.Quantity <= old.Quantity {
 		return old.kept(wanted, index), nil
 	}
 	if keeps && old.IsPriced { // checked like a new line with a price
@@ -229,6 +229,17 @@ func (a *amendment) item(menu orderedMenu, wanted app.NewOrderItem, index int) (
 		row.ID = old.ID
 	}
 	return row, err
+}
+
+// unaccepted returns the wanted items without those that are no more than they were, which the store has accepted.
+func (a *amendment) unaccepted(wanted []app.NewOrderItem) (items []app.NewOrderItem) {
+	for i, item := range wanted {
+		old, known := a.known(a.Items[i].ID)
+		if !known || !item.Remains(old.quoted()) || item.Quantity > old.Quantity {
+			items = append(items, item)
+		}
+	}
+	return items
 }
 
 // adHocItem returns the row of a line without a product. A known one with the same name keeps its tick.

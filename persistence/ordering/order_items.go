@@ -135,8 +135,8 @@ func orderedItems(
 // orderedMenu holds the products of an order's items.
 type orderedMenu map[app.ProductID]app.Product
 
-// menuOf returns the products of an order's items. It returns LIMIT_REACHED if further products follow those with which
-// it has app.MaxOrdered bytes.
+// menuOf returns the products of an order's items. It returns LIMIT_REACHED if it has read app.MaxOrdered bytes and
+// further products follow.
 func menuOf(
 	ctx context.Context, tx bun.Tx, now time.Time, store app.StoreID, wanted []app.NewOrderItem,
 ) (orderedMenu, error) {
@@ -148,10 +148,10 @@ func menuOf(
 	rows, more, err := pg.PagePrepared(ctx, tx, limit, func(p productRow) app.ProductID { return p.ID }, `
 		SELECT id, name, price_minor, currency, prices, translations, tax_rate_ppm, is_available, stock_quantity,
 			sold_out_until, sku, option_groups
-		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2)`, store, ids)
+		FROM products WHERE store_id = $1 AND deleted_at IS NULL AND id = ANY ($2) ORDER BY id`, store, ids)
 	if more {
-		err = app.Errorf(app.CodeLimitReached, "the products of the items have more than %d bytes as JSON; "+
-			"order fewer different products", app.MaxOrdered)
+		err = app.Errorf(app.CodeLimitReached, "the products of the items have more than %d bytes; order fewer "+
+			"different products", app.MaxOrdered)
 	}
 	menu := orderedMenu{}
 	for _, row := range rows {
