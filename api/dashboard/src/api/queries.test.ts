@@ -1,7 +1,7 @@
 import { QueryClient } from "@tanstack/react-query";
 import { expect, test } from "vitest";
 
-import { type Resource, invalidate, orderLists, queries } from "./queries";
+import { type Resource, invalidate, orderLists, paymentLists, queries } from "./queries";
 
 type Keyed = { queryKey: readonly unknown[] };
 type Entry = Keyed | ((...args: never[]) => Keyed);
@@ -48,6 +48,9 @@ test("an event of an order invalidates the lists of orders and payments and the 
     ({ queryKey }) => queryKey as readonly unknown[],
   );
   for (const key of keys) client.setQueryData(key, {});
+  const invalidated = () => keys.filter((key) => client.getQueryState(key)?.isInvalidated);
   void client.invalidateQueries(orderLists);
-  expect(keys.filter((key) => client.getQueryState(key)?.isInvalidated)).toEqual(keys.slice(0, 3));
+  expect(invalidated()).toEqual(keys.slice(0, 1));
+  void client.invalidateQueries(paymentLists);
+  expect(invalidated()).toEqual(keys.slice(0, 3));
 });

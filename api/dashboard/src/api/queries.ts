@@ -264,7 +264,7 @@ export const queries = {
     paymentSums: (range: QueryOf<"/payments/summary">) =>
       queryOptions({
         queryKey: ["orders", "paymentSums", range],
-        queryFn: () => data(api.GET("/payments/summary", { params: { query: range } })),
+        queryFn: ({ signal }) => data(api.GET("/payments/summary", { params: { query: range }, signal })),
       }),
   },
 
@@ -455,11 +455,16 @@ export function useInvalidate() {
 /** Matches all queries of a resource, for example to remove them. */
 export const allOf = (resource: Resource) => ({ queryKey: keyOf(resource) });
 
-/** Matches the lists of orders, which an order may enter or leave, and those of payments, with their sums. */
-export const orderLists = {
+const ofKinds = (...kinds: string[]) => ({
   predicate: ({ queryKey: [resource, kind] }: { queryKey: QueryKey }) =>
-    resource === "orders" && ["list", "payments", "paymentSums"].includes(String(kind)),
-};
+    resource === "orders" && kinds.includes(String(kind)),
+});
+
+/** Matches the lists of orders, which an order may enter or leave. */
+export const orderLists = ofKinds("list");
+
+/** Matches the lists of payments, and their sums. */
+export const paymentLists = ofKinds("payments", "paymentSums");
 
 /** Matches the queries of single orders. */
 export const singleOrders = (ids: ReadonlySet<string>) => ordersOfKind("one", ids);

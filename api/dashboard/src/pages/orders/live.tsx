@@ -2,7 +2,7 @@ import { useQuery, useQueryClient } from "@tanstack/react-query";
 import { type ReactNode, createContext, use, useCallback, useEffect, useMemo, useRef, useState } from "react";
 
 import { useEventStream } from "@/api/events";
-import { useInvalidate, orderLists, partsOfOrders, queries } from "@/api/queries";
+import { useInvalidate, orderLists, partsOfOrders, paymentLists, queries } from "@/api/queries";
 import { useSession } from "@/session/session";
 
 import { type OrderEvent, catchUp, readChanged } from "./order-changes";
@@ -15,6 +15,9 @@ const collectDelay = 150;
 
 /** The minimum interval between reloads of lists, in milliseconds. */
 const listInterval = 2_000;
+
+/** The minimum interval between reloads of payments, in milliseconds. Their sums are costly for the service. */
+const paymentsInterval = 15_000;
 
 /** The interval between reads of deliveries, in milliseconds. A delivery changes several times within a second. */
 const deliveriesInterval = 1_000;
@@ -33,8 +36,8 @@ const Context = createContext<Live>({ live: false, refetchInterval: pollInterval
 export const useLiveOrders = () => use(Context);
 
 /**
- * Keeps all order queries up to date. Open orders and single orders are patched from the event stream; the
- * lists of orders and payments are reloaded, because an order may enter or leave them.
+ * Keeps all order queries up to date. Open orders and single orders are patched from the event stream; the lists of
+ * orders and payments are reloaded, because an order may enter or leave them.
  */
 export function LiveOrders({ children }: { children: ReactNode }) {
   const client = useQueryClient();
@@ -42,13 +45,14 @@ export function LiveOrders({ children }: { children: ReactNode }) {
   const { storeId } = useSession();
   const waiting = useRef(new Map<string, OrderEvent>());
   const delivered = useRef(new Set<string>());
-  const timers = useRef<{ collect?: Timer; lists?: Timer; deliveries?: Timer }>({});
+  const timers = useRef<{ collect?: Timer; lists?: Timer; payments?: Timer; deliveries?: Timer }>({});
   const [reminders, setReminders] = useState<readonly OrderEvent[]>([]);
   useEffect(() => {
     const { current } = timers;
     return () => {
       clearTimeout(current.collect);
       clearTimeout(current.lists);
+      clearTimeout(current.payments);
       clearTimeout(current.deliveries);
       timers.current = {};
     };
@@ -59,6 +63,10 @@ export function LiveOrders({ children }: { children: ReactNode }) {
       timers.current.lists = undefined;
       void client.invalidateQueries(orderLists);
     }, listInterval);
+    timers.current.payments ??= setTimeout(() => {
+      timers.current.payments = undefined;
+      void client.invalidateQueries(paymentLists, { cancelRefetch: false }); // a slow one ends
+    }, paymentsInterval);
   }, [client]);
 
   const reloadDeliveries = useCallback(() => {

@@ -1,1 +1,0 @@
-import{Kn as e,Zn as t}from"./account-Bk6ZVdJ1.js";import{l as n}from"./dist-C9HhZU4D.js";var r=t(e(),1),i=Object.defineProperty,a=(e,t)=>i(e,`name`,{value:t,configurable:!0}),o=r.useId||(()=>void 0),s=0;function c(e){let[t,i]=r.useState(o());return n(()=>{e||i(e=>e??String(s++))},[e]),e||(t?`radix-${t}`:``)}a(c,`useId`);export{c as t};
