@@ -27,8 +27,8 @@ const (
 type BulkheadPolicy struct {
 	Fast int // places in the fast lane
 	Slow int // places in the slow lane
-	// Bodies is the size of all large bodies of running attempts. A website gets as much as remains for others. A website
-	// without any gets one beyond Bodies, until these take Reserve: other websites then cannot keep it waiting.
+	// Bodies is the size of all large bodies of running attempts. A website gets as much as remains for others. One that
+	// has none gets one more, up to Reserve in total, so that other websites do not keep it waiting.
 	Bodies, Reserve int
 	// MinWait is the minimum wait of an attempt for which the slow lane has no place.
 	MinWait time.Duration

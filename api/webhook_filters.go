@@ -98,6 +98,7 @@ func (s *Server) evaluateFilter(
 	began := time.Now()
 	defer func() { s.filterTests.Give(string(by.WebsiteID), time.Since(began)) }()
 	body, err := s.db.EventBody(ctx, by.StoreID, id)
+	began = time.Now() // the wait for the database uses no processor
 	if err != nil {
 		return result, 0, err
 	}

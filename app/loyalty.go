@@ -10,10 +10,10 @@ type LoyaltyKind string
 
 const (
 	PointsEarned   LoyaltyKind = "EARNED"   // an order was completed
-	PointsReversed LoyaltyKind = "REVERSED" // a payment of the order was refunded
+	PointsReversed LoyaltyKind = "REVERSED" // a refund compensated the guest
 	PointsRestored LoyaltyKind = "RESTORED" // the order was paid again after a refund
-	PointsRedeemed LoyaltyKind = "REDEEMED" // an order was placed with points
-	PointsReturned LoyaltyKind = "RETURNED" // that order was cancelled, or all of it refunded
+	PointsRedeemed LoyaltyKind = "REDEEMED" // an order was placed with points, or took returned ones again
+	PointsReturned LoyaltyKind = "RETURNED" // that order was cancelled, or nothing of it is paid and due
 )
 
 // LoyaltyKinds lists the reasons.

@@ -27,7 +27,7 @@ type Outgoing struct {
 	Recorded       *Attempt // this attempt, if it has already been recorded
 }
 
-// InProgress reports whether the delivery is between a claim and its end. Only then it is attempted: otherwise the plan
+// InProgress reports whether the delivery is between a claim and its end. It is attempted only then: otherwise the plan
 // does not count the attempt, and another delivery of its resource may be in progress.
 func (o Outgoing) InProgress() bool {
 	return o.Status == DeliveryPending || o.Status == DeliveryRetrying

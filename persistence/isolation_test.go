@@ -130,7 +130,7 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.candidates",              // relay
 		"delivery.claim",                   // relay
 		"delivery.queueLine",               // a queue belongs to a website
-		"delivery.repairTurns",             // relay
+		"delivery.settleTurns",             // relay
 		"delivery.lostTurns",               // relay
 		"delivery.newTurnNotifier",         // reads no rows of tenants
 		"delivery.Overdue",                 // reconciliation
@@ -141,7 +141,8 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"identity.CreatePlatformAdmin",     // platform
 		"identity.CreateWebsite",           // platform
 		"delivery.continueBulkReplay",      // a bulk replay is a background job
-		"delivery.Dispatch",                // relay
+		"delivery.dispatchNext",            // relay
+		"delivery.nextDispatch",            // relay
 		"delivery.Repaired",                // reconciliation
 		"delivery.enqueueLost",             // reconciliation
 		"delivery.PlanUsage",               // a plan belongs to the website

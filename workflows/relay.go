@@ -209,8 +209,8 @@ func (r *relayRun) claim(ctx context.Context) {
 }
 
 // takeOverLoop takes over abandoned deliveries until ctx is done: once per idlePoll, and sooner if there may be more
-// and all starters are free. It is separate from the loop of the claims, which do not wait for its statements: these
-// also search for lost turns.
+// and all starters are free. It is separate from the loop of the claims, so that claims do not wait for its statements,
+// which also search for lost turns.
 func (r *relayRun) takeOverLoop(ctx context.Context) {
 	for ctx.Err() == nil {
 		more, pause := !r.gate.isShut() && r.takeOver(ctx), idlePoll

@@ -23,6 +23,8 @@ const drainTimeout = 20 * time.Second
 const (
 	maxStreams       = 32
 	maxReceiveBuffer = 128 << 10 // bytes; with a smaller one, a body of 8 MiB from far away takes longer than 15 s
+	// maxReceiveBuffers is the buffer of a connection. A body that is not read yet leaves half of it to the others.
+	maxReceiveBuffers = 2 * maxReceiveBuffer
 )
 
 // listen serves a handler in the background until ctx is done. Then it waits for open requests. name is the variable
@@ -49,7 +51,7 @@ func listen(
 		MaxHeaderBytes:    64 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          maxStreams,
-			MaxReceiveBufferPerConnection: maxReceiveBuffer,
+			MaxReceiveBufferPerConnection: maxReceiveBuffers,
 			MaxReceiveBufferPerStream:     maxReceiveBuffer,
 		},
 		// "OPTIONS *" is handled like an unknown route

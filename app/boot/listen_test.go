@@ -60,9 +60,9 @@ func TestLimitsOfHTTP2Connections(t *testing.T) {
 			ofConnection = initial + frame.Increment
 		}
 	}
-	if streams != maxStreams || ofStream != maxReceiveBuffer || ofConnection != maxReceiveBuffer {
-		t.Errorf("got %d streams with %d of %d bytes, want %d with %d of %[5]d",
-			streams, ofStream, ofConnection, maxStreams, maxReceiveBuffer)
+	if streams != maxStreams || ofStream != maxReceiveBuffer || ofConnection != maxReceiveBuffers {
+		t.Errorf("got %d streams with %d of %d bytes, want %d with %d of %d",
+			streams, ofStream, ofConnection, maxStreams, maxReceiveBuffer, maxReceiveBuffers)
 	}
 	conn.Close()
 	stop()

@@ -9,9 +9,9 @@ import (
 )
 
 // Reseal seals all secrets in the database again with the first of the keys in COMANDA_SECRET_KEYS, and prints which
-// keys can be removed. All processes must already have the first key in the first place: otherwise they seal values
-// with another key after the call. It returns an error if a value cannot be opened, after it has sealed all others. The
-// environment also contains that of [openForAdmin].
+// keys can be removed. It must already be the first key of all processes: otherwise they seal values with another key
+// after the call. It returns an error if a value cannot be opened, after it has sealed all others. The environment also
+// contains that of [openForAdmin].
 func Reseal(ctx context.Context, environ map[string]string, out io.Writer) error {
 	ring, err := app.NewKeyring(app.NewSecret(environ["COMANDA_SECRET_KEYS"]))
 	if err != nil {
@@ -34,7 +34,7 @@ func Reseal(ctx context.Context, environ map[string]string, out io.Writer) error
 			fmt.Fprintf(out, "key %s: still seals %d values; keep it\n", id, n)
 			continue
 		}
-		fmt.Fprintf(out, "key %s: can be removed if all processes have the first key in the first place, otherwise "+
+		fmt.Fprintf(out, "key %s: can be removed if all processes have the first key as theirs, otherwise "+
 			"restart them with it and repeat this command; users and customers whose refresh token it signed "+
 			"must log in again\n", id)
 	}

@@ -146,7 +146,7 @@ func keyStore(
 // store's row.
 const (
 	maxSandboxProducts = 10_000
-	maxSandboxBytes    = 16 << 20 // of products as stored; the batch that exceeds it is the last one
+	maxSandboxBytes    = 16 << 20 // of products, uncompressed; the batch that exceeds it is the last one
 	sandboxBatch       = 20       // products of one statement, each of at most 960 KiB
 )
 

@@ -88,7 +88,7 @@ func RunOnce[T any](ctx context.Context, tx bun.Tx, store app.StoreID, once *Onc
 	return created, err
 }
 
-// keyStatements find a key that was stored after a time, and insert a key in place of an older one. Their first
+// keyStatements find a key that has been stored since a time, and insert a key in place of an older one. Their first
 // argument is the store, which the keys of the platform do not have.
 type keyStatements struct{ find, insert string }
 
@@ -116,9 +116,9 @@ func keysOf(store app.StoreID) keyStatements {
 	}
 }
 
-// begin locks the key for this transaction. It returns the object that an earlier request with the key
-// created after a time, nil if there is none. Older keys are free, also before the retention erases them.
-func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID, after time.Time) ([]byte, error) {
+// begin locks the key for this transaction. It returns the object that a request with the key has created since a time,
+// nil without one. Older keys are free, also before the retention erases them.
+func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID, since time.Time) ([]byte, error) {
 	var free bool
 	identity := string(store) + "\n" + o.Credential + "\n" + o.Route + "\n" + o.Key
 	err := tx.NewRaw("SELECT pg_try_advisory_xact_lock(hashtextextended(?, 0))", identity).Scan(ctx, &free)
@@ -132,7 +132,7 @@ func (o *Once) begin(ctx context.Context, tx bun.Tx, store app.StoreID, after ti
 		}
 	}
 	var hash, stored []byte
-	err = tx.QueryRowContext(ctx, keysOf(store).find, store, o.Credential, o.Route, o.Key, after).
+	err = tx.QueryRowContext(ctx, keysOf(store).find, store, o.Credential, o.Route, o.Key, since).
 		Scan(&hash, &stored, &o.Existed)
 	if errors.Is(err, sql.ErrNoRows) {
 		return nil, nil

@@ -47,7 +47,7 @@ const usage = `comanda: restaurant ordering with reliable webhooks
                                     switch off the one-time passwords of a user
   comanda admin reseal              seal all secrets in the database again with the first key of
                                     COMANDA_SECRET_KEYS, and print which keys can be removed; all
-                                    processes must already have it in the first place
+                                    processes must already have it as their first
   comanda listen --http | --cert FILE --key FILE [--addr 127.0.0.1:8099]
                  [--secret-file FILE] [--forward URL] [--json]
                                     receive, verify and print webhooks, and forward them to a
