@@ -76,7 +76,7 @@ func contended(t *testing.T, db *persistencetest.Database, r restaurant) map[str
 				AmountMinor: 1, ProviderRefundID: fmt.Sprint(client, "/", nth),
 			}, owner, nil)
 			return err
-		}, 160},
+		}, app.MaxRefunds}, // further ones are refused
 		"customer": {[]app.EventType{app.EventCustomerUpdated}, func(now time.Time, client, nth int) error {
 			_, err := db.ChangeCustomer(ctx, now, caller, owner, customer.Customer.ID, 0, func(c *app.Customer) error {
 				c.FirstName = fmt.Sprint(client, "/", nth)
