@@ -145,7 +145,7 @@ type PlotSalesParams struct {
 
 // PlotSales sends GET /analytics/sales: list the sales of a period by hour, day, week or month.
 //
-// One row per bucket of time and currency.
+// One row per bucket of time and currency. A period with more than 20,000 rows is refused.
 //
 // For members with the role ADMIN or higher and API keys with the scope read:analytics.
 //

@@ -3453,7 +3453,8 @@ type Refund struct {
 type RefundPaymentRequest struct {
 	// In minor units of the payment's currency, with the tip. Without tipMinor, only what is not tip can be refunded.
 	AmountMinor int64 `json:"amountMinor"`
-	// The provider's id. An identical refund with this id returns the recorded one; a different refund is refused.
+	// The provider's id, unique among the refunds of the provider in the store. An identical refund with this id
+	// returns the recorded one; a different refund is refused.
 	ProviderRefundID string `json:"providerRefundId"`
 	// The reason.
 	Reason string `json:"reason"`

@@ -139,7 +139,7 @@ export interface paths {
         };
         /**
          * List the sales of a period by hour, day, week or month
-         * @description One row per bucket of time and currency.
+         * @description One row per bucket of time and currency. A period with more than 20,000 rows is refused.
          *
          *     For members with the role ADMIN or higher and API keys with the scope read:analytics.
          *     - 401 `TOKEN_INVALID`: the credential is missing, invalid or of another realm: log in again
@@ -10458,7 +10458,7 @@ export interface components {
              */
             amountMinor: number;
             /**
-             * @description The provider's id. An identical refund with this id returns the recorded one; a different refund is refused.
+             * @description The provider's id, unique among the refunds of the provider in the store. An identical refund with this id returns the recorded one; a different refund is refused.
              * @example re_3MtwBwLkdIwHu7ix
              */
             providerRefundId: string;
