@@ -337,7 +337,7 @@ func TestResetRemovesSocialLogins(t *testing.T) {
 		t.Errorf("social logins after the reset: got %s, want 0", got)
 	}
 	const want = `{"unlinked": ["google"]} {}`
-	if got := w.text(`SELECT string_agg(details::text, ' ' ORDER BY id) FROM audit
+	if got := w.text(`SELECT string_agg(details::text, ' ' ORDER BY details::text) FROM audit
 		WHERE action = 'password.reset'`); got != want {
 		t.Errorf("details of the trail: got %s, want %s", got, want)
 	}

@@ -129,9 +129,9 @@ func Sum(sold []SoldOn, currencies []Currency) ([]Sales, error) {
 
 // Plot adds up the sales by bucket and currency, sorted by time and then by currency. Like [Sum], it returns
 // AMOUNT_TOO_LARGE if a sum exceeds MaxAmountMinor. It returns LIMIT_REACHED if there are more than MaxSalesBuckets
-// rows. The result contains every bucket of the period, including those without sales. If a week or month begins or ends
-// outside the period, only its days inside count. An hour is an hour of the zone's clock; a day on which clocks change
-// has 23 or 25. Business days begin at the hour cutoff.
+// rows. The result contains every bucket of the period, including those without sales. If a week or month begins or
+// ends outside the period, only its days inside count. An hour is an hour of the zone's clock; a day on which clocks
+// change has 23 or 25. Business days begin at the hour cutoff.
 func (p Period) Plot(
 	sold []SoldOn, currencies []Currency, by Interval, zone *time.Location, cutoff int,
 ) ([]SalesBucket, error) {

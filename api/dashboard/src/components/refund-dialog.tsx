@@ -124,7 +124,11 @@ function RefundForm({ payment, order, onClose }: Props & { order?: Order }) {
         name="providerRefundId"
         defaultValue={number}
         {...limits.RefundPaymentRequest.providerRefundId}
-        hint={payment.provider === providers.cash ? "A number that no other refund in cash has." : `The number given by ${provider}.`}
+        hint={
+          payment.provider === providers.cash
+            ? "A number that no other refund in cash has."
+            : `The number given by ${provider}.`
+        }
         error={fieldError("providerRefundId")}
       />
     </FormDialog>
