@@ -133,7 +133,9 @@ type starters struct {
 	turns    turns
 	limit    int // concurrent starts
 	active   int
-	starting map[string]int // units of each website that are being started
+	begun    int            // units that are being started
+	claims   int            // claims of these
+	starting map[string]int // units of each website among these
 	ends     []time.Time    // of the recent starts, see places
 	full     bool           // since a relay has looked for half of the places
 	window   startWindow
@@ -192,6 +194,8 @@ func (s *starters) next() (unit []app.Claim, ok bool) {
 	}
 	if ok = len(s.queue) > 0 && s.active <= s.limit; ok {
 		unit = s.take()
+		s.begun++
+		s.claims += len(unit)
 		for _, website := range websitesOf(unit) {
 			s.starting[website]++
 		}
@@ -222,6 +226,8 @@ func (s *starters) take() []app.Claim {
 func (s *starters) ended(unit []app.Claim) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
+	s.begun--
+	s.claims -= len(unit)
 	for _, website := range websitesOf(unit) {
 		if s.starting[website]--; s.starting[website] == 0 {
 			delete(s.starting, website)
@@ -273,19 +279,19 @@ func (s *starters) places() int {
 	return min(s.capacity, max(s.limit-s.active, len(s.ends)))
 }
 
-// waiting returns the number of units and of claims that wait for a starter, and the number of units with claims of
-// each website that wait or are being started.
-func (s *starters) waiting() (units, claims int, websites map[string]int) {
+// unstarted returns the number of units and of claims that wait for a starter or are being started, and the number of
+// these units with claims of each website.
+func (s *starters) unstarted() (units, claims int, websites map[string]int) {
 	s.lock.Lock()
 	defer s.lock.Unlock()
-	websites = maps.Clone(s.starting)
+	claims, websites = s.claims, maps.Clone(s.starting)
 	for _, unit := range s.queue {
 		claims += len(unit.claims)
 		for _, website := range websitesOf(unit.claims) {
 			websites[website]++
 		}
 	}
-	return len(s.queue), claims, websites
+	return s.begun + len(s.queue), claims, websites
 }
 
 // websitesOf returns the websites of the claims of a unit.

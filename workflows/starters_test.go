@@ -148,8 +148,8 @@ func TestStartersTakeTurns(t *testing.T) {
 	}
 }
 
-// A burst that waits or is being started counts once for each of its websites.
-func TestWaitingUnitsOfWebsites(t *testing.T) {
+// A burst that waits or is being started counts as a unit, and once for each of its websites.
+func TestUnstartedUnits(t *testing.T) {
 	t.Parallel()
 	began, release := make(chan struct{}, 3), make(chan struct{})
 	start := func([]app.Claim) error {
@@ -164,13 +164,13 @@ func TestWaitingUnitsOfWebsites(t *testing.T) {
 	<-began
 	s.add(unitOf("first", "a", "b", "a"), until)
 	s.add(unitOf("second", "b"), until)
-	units, claims, websites := s.waiting()
-	if want := map[string]int{"a": 2, "b": 2, "c": 1}; units != 2 || claims != 4 || !maps.Equal(websites, want) {
-		t.Errorf("%d units, %d claims, websites %v, want 2, 4, %v", units, claims, websites, want)
+	units, claims, websites := s.unstarted()
+	if want := map[string]int{"a": 2, "b": 2, "c": 1}; units != 3 || claims != 6 || !maps.Equal(websites, want) {
+		t.Errorf("%d units, %d claims, websites %v, want 3, 6, %v", units, claims, websites, want)
 	}
 	close(release)
 	s.wait()
-	if units, _, websites := s.waiting(); units != 0 || len(websites) > 0 {
-		t.Errorf("after all starts: %d units, websites %v, want none", units, websites)
+	if units, claims, websites := s.unstarted(); units != 0 || claims != 0 || len(websites) > 0 {
+		t.Errorf("after all starts: %d units, %d claims, websites %v, want none", units, claims, websites)
 	}
 }

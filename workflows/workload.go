@@ -53,7 +53,7 @@ func (r room) limit(limits app.ClaimLimits) app.ClaimLimits {
 // room returns the room of this process, in which claims wait for a starter.
 func (r *relayRun) room() room {
 	// A burst that starts between the two readings counts twice. In the other order it would not count at all.
-	units, claims, websites := r.healthy.waiting()
+	units, claims, websites := r.healthy.unstarted()
 	processors, work := runtime.GOMAXPROCS(0), r.workload()
 	free := room{
 		attempts: max(0, attemptsPerProcessor*processors-work.Attempts-claims),
