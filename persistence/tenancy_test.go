@@ -64,6 +64,17 @@ func TestStoresAreIsolated(t *testing.T) {
 		app.Product{Name: "Pizza", Currency: "EUR", Category: "only here"}, nil)
 	must(t, err)
 
+	// deleted marks the subscription as deleted until the returned function is called.
+	deleted := func() (restore func()) {
+		mark := func(at *time.Time) {
+			t.Helper()
+			_, err := db.System().DB.ExecContext(t.Context(), "UPDATE subscriptions SET deleted_at = $1 WHERE id = $2", at,
+				subscription.ID)
+			must(t, err)
+		}
+		mark(&noon)
+		return func() { mark(nil) }
+	}
 	methods := map[string]func(store app.StoreID) (int, error){
 		"Order": func(s app.StoreID) (int, error) { _, err := db.Order(t.Context(), s, order.ID, ""); return 1, err },
 		"Subscription": func(s app.StoreID) (int, error) {
@@ -130,10 +141,12 @@ func TestStoresAreIsolated(t *testing.T) {
 			return 1, err
 		},
 		"OpenDeliveries": func(s app.StoreID) (int, error) {
+			defer deleted()()
 			open, err := db.OpenDeliveries(t.Context(), s, subscription.ID, "", 100)
 			return len(open), err
 		},
 		"CancelQueued": func(s app.StoreID) (int, error) {
+			defer deleted()()
 			return db.CancelQueued(t.Context(), noon, s, subscription.ID, 1)
 		},
 		"CreateTest": func(s app.StoreID) (int, error) {

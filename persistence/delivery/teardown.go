@@ -9,8 +9,8 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// CancelQueued cancels queued deliveries of a deleted subscription that never had a workflow, at most
-// limit, and returns their number.
+// CancelQueued cancels queued deliveries of a deleted subscription that never had a workflow, at most limit, and
+// returns their number. It cancels none if the subscription is not deleted: a restored database can lack the deletion.
 func (q *Queue) CancelQueued(ctx context.Context, now time.Time, store app.StoreID, id app.SubscriptionID,
 	limit int,
 ) (int, error) {
@@ -43,15 +43,19 @@ func (q *Queue) endQueued(ctx context.Context, store app.StoreID, status app.Del
 	return len(rows), err
 }
 
+// isDeleted is the condition of teardowns.
+const isDeleted = `(SELECT deleted_at IS NOT NULL FROM subscriptions WHERE store_id = ?0 AND id = ?1)`
+
 const cancelQueued = `WITH batch AS MATERIALIZED (
 		SELECT id FROM deliveries WHERE store_id = ?0 AND subscription_id = ?1 AND status = 'queued' AND replays = 0
+			AND ` + isDeleted + `
 		ORDER BY event_type, id LIMIT ?4 FOR UPDATE SKIP LOCKED
 	)
 	UPDATE deliveries d SET status = 'cancelled', reason = ?3, ended_at = ?2 FROM batch WHERE d.id = batch.id
 	RETURNING d.event_id, d.event_type, d.ordered`
 
-// OpenDeliveries returns deliveries of a subscription that may have an open workflow, at most limit,
-// in the order of their ids. The zero value of after is the start.
+// OpenDeliveries returns deliveries of a deleted subscription that may have an open workflow, at most limit, in the
+// order of their ids. The zero value of after is the start. It returns none if the subscription is not deleted.
 func (q *Queue) OpenDeliveries(ctx context.Context, store app.StoreID, id app.SubscriptionID, after app.DeliveryID,
 	limit int,
 ) ([]app.OpenDelivery, error) {
@@ -72,6 +76,6 @@ const (
 		ORDER BY id LIMIT ?3`
 	openFrom = `(
 		SELECT id, event_id, status IN ('queued', 'dead_letter') AS idle FROM deliveries
-		WHERE store_id = ?0 AND subscription_id = ?1 AND id > ?2 AND status = `
+		WHERE store_id = ?0 AND subscription_id = ?1 AND ` + isDeleted + ` AND id > ?2 AND status = `
 	openPage = ` ORDER BY id LIMIT ?3)`
 )

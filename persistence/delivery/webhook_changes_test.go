@@ -102,6 +102,14 @@ func TestDeleteSubscription(t *testing.T) {
 	_, err = db.Dispatch(t.Context(), noon, 1000) // queued without a workflow
 	must(t, err)
 
+	// A teardown of a deletion that a restored database lacks
+	if n, err := db.CancelQueued(t.Context(), noon, r.Stores[0], s.ID, 2); err != nil || n != 0 {
+		t.Errorf("CancelQueued of a subscription that is not deleted: got %d and error %v, want 0", n, err)
+	}
+	if open, err := db.OpenDeliveries(t.Context(), r.Stores[0], s.ID, "", 100); err != nil || len(open) != 0 {
+		t.Errorf("OpenDeliveries of a subscription that is not deleted: got %+v and error %v, want none", open, err)
+	}
+
 	must(t, db.DeleteSubscription(t.Context(), noon.Add(time.Second), r.Stores[0], owner, s.ID, 1))
 	if err := db.DeleteSubscription(t.Context(), noon, r.Stores[0], owner, s.ID,
 		0); app.CodeOf(err) != app.CodeNotFound {
