@@ -185,7 +185,8 @@ func perform(ctx context.Context, s *sites, h *history, plan []planned) {
 }
 
 // unfinished selects the numbers of rows that mean that something has not ended. A mail whose workflow Temporal has
-// lost starts again after two hours: $1 is the end of the last loss.
+// lost, or that a restored database shows as queued again, starts again after two hours: $1 is the end of the last
+// loss.
 const unfinished = `SELECT what, n FROM (
 	SELECT 'events to dispatch', count(*) FROM undispatched UNION ALL
 	SELECT status || ' deliveries', count(*) FROM deliveries WHERE status IN ('queued', 'pending', 'retrying')
@@ -216,9 +217,7 @@ func settle(ctx context.Context, w *world, most time.Duration) (open string, err
 func (w *world) unfinished(ctx context.Context) (string, error) {
 	var lost time.Time
 	for _, l := range w.losses {
-		if l.Temporal {
-			lost = l.End
-		}
+		lost = l.End
 	}
 	rows, err := w.db.System().DB.QueryContext(ctx, unfinished, lost)
 	if err != nil {
