@@ -198,6 +198,7 @@ func TestEndedIsCalledOncePerDelivery(t *testing.T) {
 		scheduled_for, created_at)
 		SELECT 'dlv_' || n, $1, $1, 'evt_' || n, $2, 'order.created', 'queued', now(), now()
 		FROM generate_series(1, 3) n`, r.Stores[0], webhook.ID)
+	must(t, counting.DeleteSubscription(t.Context(), noon, r.Stores[0], owner, webhook.ID, 0))
 	_, err = counting.CancelQueued(t.Context(), noon, r.Stores[0], webhook.ID, 10)
 	must(t, err)
 	mu.Lock()
