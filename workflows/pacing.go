@@ -59,8 +59,8 @@ func (o *overload) limit(now time.Time, limits app.ClaimLimits) app.ClaimLimits 
 	return limits
 }
 
-// pacing decides when a relay claims. It prefers few large claims to many small ones, because the cost
-// of a claim hardly depends on its size.
+// pacing decides when a relay claims. It prefers few large claims to many small ones, because the cost of a claim
+// hardly depends on its size.
 type pacing struct {
 	claimAt   time.Time
 	claimedAt time.Time

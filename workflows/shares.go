@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"context"
+	"maps"
 	"math/rand/v2"
 	"sync"
 	"time"
@@ -70,9 +71,9 @@ func (s *shares) leave(key string, now time.Time) {
 	defer s.lock.Unlock()
 	of := s.of[key]
 	of.took = now.Sub(of.began)
-	if of.running--; of.running == 0 && !of.line.After(now) {
-		delete(s.of, key)
-	}
+	of.running--
+	// A step that waits can return to another worker, so a share is also forgotten when another one is left.
+	maps.DeleteFunc(s.of, func(_ string, of *share) bool { return of.running == 0 && !of.line.After(now) })
 }
 
 // limitShare returns an activity that leaves its slot immediately, and is repeated later, if its website occupies its

@@ -143,13 +143,16 @@ func TestShortStepsOfAWebsite(t *testing.T) {
 	}
 }
 
-// A share is forgotten when no step runs and none waits.
+// A share is forgotten when no step runs and none waits, also if the last step has returned to another worker.
 func TestSharesAreForgotten(t *testing.T) {
 	t.Parallel()
 	s, now := newShares(), time.Now()
-	s.enter("web_1", now, 0)
-	_, pause := s.enter("web_1", now, 0)
-	s.leave("web_1", now)
+	var pause time.Duration
+	for _, key := range []string{"web_1", "web_2"} {
+		s.enter(key, now, 0)
+		_, pause = s.enter(key, now, 0)
+		s.leave(key, now)
+	}
 	if free, _ := s.enter("web_1", now.Add(pause), 0); !free {
 		t.Error("no place after a step has ended")
 	}
