@@ -34,9 +34,9 @@ func Reseal(ctx context.Context, environ map[string]string, out io.Writer) error
 			fmt.Fprintf(out, "key %s: still seals %d values; keep it\n", id, n)
 			continue
 		}
-		fmt.Fprintf(out, "key %s: can be removed if all processes have the first key as theirs, otherwise "+
-			"restart them with it and repeat this command; users and customers whose refresh token it signed "+
-			"must log in again\n", id)
+		fmt.Fprintf(out, "key %s: can be removed if %s is the first key of all processes; otherwise restart them with "+
+			"that key first and repeat this command. Users and customers whose refresh token it signed must log in again\n",
+			id, ids[0])
 	}
 	for _, value := range result.Failed {
 		fmt.Fprintf(out, "%s.%s of %s: %v\n", value.Table, value.Column, value.ID, value.Err)
