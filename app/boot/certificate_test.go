@@ -24,43 +24,26 @@ import (
 // written changes nothing.
 func TestCertificateFollowsItsFiles(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	certFile, keyFile := filepath.Join(dir, "tls.crt"), filepath.Join(dir, "tls.key")
-	first, second := selfSigned(t, "first.example"), selfSigned(t, "second.example")
-	write(t, certFile, first.cert)
-	write(t, keyFile, first.key)
-	c, err := newCertificate(certFile, keyFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	address := unusedAddress(t)
-	ctx, stop := context.WithCancel(t.Context())
-	group, ctx := errgroup.WithContext(ctx)
-	if err := listen(ctx, group, "TEST", address, c, nil, nil, http.NotFoundHandler(), zerolog.Nop()); err != nil {
-		t.Fatal(err)
-	}
-	if got := served(t, address); got != "first.example" {
+	l, second := listenTLS(t, "first.example"), selfSigned(t, "second.example")
+	if got := served(t, l.address); got != "first.example" {
 		t.Errorf("at the start: certificate of %q, want first.example", got)
 	}
-	write(t, certFile, second.cert)
-	if changed, err := c.reload(); changed || err == nil {
+	write(t, l.certFile, second.cert)
+	if changed, err := l.certificate.reload(); changed || err == nil {
 		t.Errorf("with the key of the former certificate: %v, %v, want an error", changed, err)
 	}
-	if got := served(t, address); got != "first.example" {
+	if got := served(t, l.address); got != "first.example" {
 		t.Errorf("after half a renewal: certificate of %q, want first.example", got)
 	}
-	write(t, keyFile, second.key)
-	group.Go(func() error { return c.watch(ctx, time.Millisecond, zerolog.Nop()) })
+	write(t, l.keyFile, second.key)
+	l.group.Go(func() error { return l.certificate.watch(l.ctx, time.Millisecond, zerolog.Nop()) })
 	for got := ""; got != "second.example"; {
 		if t.Context().Err() != nil {
 			t.Fatalf("after the renewal: certificate of %q, want second.example", got)
 		}
-		got = served(t, address)
+		got = served(t, l.address)
 	}
-	stop()
-	if err := group.Wait(); err != nil {
-		t.Errorf("stop: %v, want no error", err)
-	}
+	l.end(t)
 }
 
 func TestCertificateMissing(t *testing.T) {
@@ -70,16 +53,65 @@ func TestCertificateMissing(t *testing.T) {
 	}
 }
 
-// served returns the name in the certificate that a new connection gets.
-func served(t *testing.T, address string) string {
+// tlsListener is a server with a certificate from files, until end.
+type tlsListener struct {
+	address           string
+	certFile, keyFile string
+	certificate       *certificate
+	group             *errgroup.Group
+	ctx               context.Context
+	stop              context.CancelFunc
+}
+
+// listenTLS serves no route with a self-signed certificate for a name.
+func listenTLS(t *testing.T, name string) tlsListener {
 	t.Helper()
-	config := &tls.Config{InsecureSkipVerify: true} //nolint:gosec // the test compares the certificate
+	dir, pair := t.TempDir(), selfSigned(t, name)
+	l := tlsListener{
+		address: unusedAddress(t), certFile: filepath.Join(dir, "tls.crt"), keyFile: filepath.Join(dir, "tls.key"),
+	}
+	write(t, l.certFile, pair.cert)
+	write(t, l.keyFile, pair.key)
+	var err error
+	if l.certificate, err = newCertificate(l.certFile, l.keyFile); err != nil {
+		t.Fatal(err)
+	}
+	ctx, stop := context.WithCancel(t.Context())
+	l.stop = stop
+	l.group, l.ctx = errgroup.WithContext(ctx)
+	err = listen(l.ctx, l.group, "TEST", l.address, l.certificate, nil, nil, http.NotFoundHandler(), zerolog.Nop())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return l
+}
+
+// end stops the server, which must end without an error.
+func (l tlsListener) end(t *testing.T) {
+	t.Helper()
+	l.stop()
+	if err := l.group.Wait(); err != nil {
+		t.Errorf("stop: %v, want no error", err)
+	}
+}
+
+// dialTLS connects to a server, whose certificate it does not verify.
+func dialTLS(t *testing.T, address string, protocols ...string) *tls.Conn {
+	t.Helper()
+	config := &tls.Config{InsecureSkipVerify: true, NextProtos: protocols} //nolint:gosec // self-signed
 	connection, err := (&tls.Dialer{Config: config}).DialContext(t.Context(), "tcp", address)
 	if err != nil {
 		t.Fatal(err)
 	}
+	return connection.(*tls.Conn)
+}
+
+// served returns the name in the certificate that a new connection gets.
+func served(t *testing.T, address string) string {
+	t.Helper()
+	connection := dialTLS(t, address)
 	defer connection.Close()
-	return connection.(*tls.Conn).ConnectionState().PeerCertificates[0].Subject.CommonName
+	return connection.ConnectionState().PeerCertificates[0].Subject.CommonName
 }
 
 // selfSigned returns a new certificate for a name, and its key, as PEM.

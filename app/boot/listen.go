@@ -21,10 +21,10 @@ const drainTimeout = 20 * time.Second
 
 // Limits of an HTTP/2 connection. Go's defaults are 250 streams, and 1 MiB of bodies that handlers have not read.
 const (
-	maxStreams       = 32
-	maxReceiveBuffer = 128 << 10 // bytes; with a smaller one, a body of 8 MiB from far away takes longer than 15 s
-	// maxReceiveBuffers is the buffer of a connection. A body that is not read yet leaves half of it to the others.
-	maxReceiveBuffers = 2 * maxReceiveBuffer
+	maxStreams      = 32
+	maxStreamBuffer = 128 << 10 // bytes; with a smaller one, a body of 8 MiB from far away takes longer than 15 s
+	// maxConnBuffer is the buffer of a connection. A body that is not read yet leaves half of it to the others.
+	maxConnBuffer = 2 * maxStreamBuffer
 )
 
 // listen serves a handler in the background until ctx is done. Then it waits for open requests. name is the variable
@@ -51,8 +51,8 @@ func listen(
 		MaxHeaderBytes:    64 << 10,
 		HTTP2: &http.HTTP2Config{
 			MaxConcurrentStreams:          maxStreams,
-			MaxReceiveBufferPerConnection: maxReceiveBuffers,
-			MaxReceiveBufferPerStream:     maxReceiveBuffer,
+			MaxReceiveBufferPerConnection: maxConnBuffer,
+			MaxReceiveBufferPerStream:     maxStreamBuffer,
 		},
 		// "OPTIONS *" is handled like an unknown route
 		DisableGeneralOptionsHandler: true,
