@@ -179,7 +179,7 @@ func copyMenu(ctx context.Context, tx bun.Tx, now time.Time, store, sandbox app.
 	var menu []app.ProductID
 	err := tx.NewRaw(`SELECT id FROM products WHERE store_id = ? AND deleted_at IS NULL ORDER BY id LIMIT ?`,
 		store, maxSandboxProducts).Scan(ctx, &menu)
-	if err != nil && !errors.Is(err, sql.ErrNoRows) {
+	if err != nil {
 		return err
 	}
 	copied := 0 // bytes
