@@ -401,7 +401,7 @@ func TestReturnedPointsAreTakenAgain(t *testing.T) {
 		t.Errorf("raised: got total %d, outstanding %d, want 2050, 950", order.TotalMinor, order.OutstandingMinor)
 	}
 	amend(2).ok(200, &order)
-	expect("lowered to what is compensated", 400, "RETURNED 400")
+	expect("lowered to the compensated amount", 400, "RETURNED 400")
 	w.setStatus(order, app.OrderConfirmed)
 	refund(pay(1100))
 	expect("paid and refunded again", 400, "REDEEMED -400", "RETURNED 400")

@@ -14,41 +14,22 @@ import (
 // connections to others, with any number of connections.
 func TestSharesOfPools(t *testing.T) {
 	t.Parallel()
-	for conns := pg.MinConns; conns <= 100; conns++ {
-		db, err := persistence.Open(persistence.Config{
-			URL: "postgres://u@127.0.0.1:1/db?sslmode=disable", Pools: pg.ServePools(conns),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	eachLayout(t, func(conns int, db *persistence.DB, work *work) {
 		stores, across, lookups := db.Conns()
-		work := newWork(Config{DB: db})
-		work.wait = 0
 		for name, c := range shares(work) {
 			size := map[string]int{"stores": stores, "across": across, "lookups": lookups}[c.pool]
 			if got := work.fill(t, c.limits); got > size/2 || got == 0 {
 				t.Errorf("%d connections, %s: got %d of %d, want at most %d", conns, name, got, size, size/2)
 			}
 		}
-		if err := db.Close(); err != nil {
-			t.Error(err)
-		}
-	}
+	})
 }
 
 // The requests of all websites leave connections for all stores to logins and refreshes.
 func TestWebsitesLeaveConnectionsToLogins(t *testing.T) {
 	t.Parallel()
-	for conns := pg.MinConns; conns <= 100; conns++ {
-		db, err := persistence.Open(persistence.Config{
-			URL: "postgres://u@127.0.0.1:1/db?sslmode=disable", Pools: pg.ServePools(conns),
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
+	eachLayout(t, func(conns int, db *persistence.DB, work *work) {
 		_, across, _ := db.Conns()
-		work := newWork(Config{DB: db})
-		work.wait = 0
 		got := work.fill(t, []func(int) []gateLimit{func(i int) []gateLimit {
 			c := stranger(neighbor(i), app.ViewStore)
 			c.route.Across = true
@@ -57,6 +38,22 @@ func TestWebsitesLeaveConnectionsToLogins(t *testing.T) {
 		if most := across - (across+3)/4; got != most || got >= across {
 			t.Errorf("%d connections: got %d of %d for websites, want %d", conns, got, across, most)
 		}
+	})
+}
+
+// eachLayout calls f with the pools of each number of connections, and with their work, which does not wait.
+func eachLayout(t *testing.T, f func(conns int, db *persistence.DB, work *work)) {
+	t.Helper()
+	for conns := pg.MinConns; conns <= 100; conns++ {
+		db, err := persistence.Open(persistence.Config{
+			URL: "postgres://u@127.0.0.1:1/db?sslmode=disable", Pools: pg.ServePools(conns),
+		})
+		if err != nil {
+			t.Fatal(err)
+		}
+		work := newWork(Config{DB: db})
+		work.wait = 0
+		f(conns, db, work)
 		if err := db.Close(); err != nil {
 			t.Error(err)
 		}
