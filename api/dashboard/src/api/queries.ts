@@ -455,16 +455,14 @@ export function useInvalidate() {
 /** Matches all queries of a resource, for example to remove them. */
 export const allOf = (resource: Resource) => ({ queryKey: keyOf(resource) });
 
-const ofKinds = (...kinds: string[]) => ({
-  predicate: ({ queryKey: [resource, kind] }: { queryKey: QueryKey }) =>
-    resource === "orders" && kinds.includes(String(kind)),
-});
-
 /** Matches the lists of orders, which an order may enter or leave. */
-export const orderLists = ofKinds("list");
+export const orderLists = { queryKey: ["orders", "list"] };
 
 /** Matches the lists of payments, and their sums. */
-export const paymentLists = ofKinds("payments", "paymentSums");
+export const paymentLists = {
+  predicate: ({ queryKey: [resource, kind] }: { queryKey: QueryKey }) =>
+    resource === "orders" && (kind === "payments" || kind === "paymentSums"),
+};
 
 /** Matches the queries of single orders. */
 export const singleOrders = (ids: ReadonlySet<string>) => ordersOfKind("one", ids);
