@@ -163,6 +163,7 @@ func TestStreamOfDeliveries(t *testing.T) {
 	mine.order()
 	_, err = w.db.Dispatch(t.Context(), noon, 1000)
 	w.must(err)
+	w.do("DELETE", "/webhooks/"+string(pos.ID), w.tokens["OWNER"], nil).ok(204, nil)
 	cancelled, err := w.db.CancelQueued(t.Context(), noon, own.id, pos.ID, 100)
 	w.must(err)
 	if cancelled != 1 {
