@@ -692,8 +692,21 @@ describe("staff", () => {
         const menu = page.getByRole("button", { name: `Availability of ${product.name}` });
         await entry.click();
         await page.getByLabel(`Quantity of ${product.name}`).waitFor();
+        // The menu and its dialog stay open until another search has ended.
+        let answer;
+        const answered = new Promise((resolve) => (answer = resolve));
+        await page.route(/\/products\?q=/, async (route) => {
+          await answered;
+          await route.continue();
+        });
+        const asked = page.waitForRequest(/\/products\?q=/);
+        await page.getByLabel("Search the menu").fill(product.name.toLowerCase());
+        await asked;
         await menu.click();
         await page.getByRole("menuitem", { name: "Sold out until…" }).click();
+        const found = page.waitForResponse(/\/products\?q=/);
+        answer();
+        await found;
         await page.getByRole("dialog").getByRole("button", { name: "Mark as sold out" }).click();
         await entry.getByText("sold out").waitFor();
         assert.ok(await entry.isDisabled());

@@ -204,10 +204,13 @@ export const queries = {
   },
 
   products: {
-    list: (query: QueryOf<"/products">) =>
-      list(["products", "list", query], (cursor) =>
+    /** Shows the previous products until those of another search arrive, so that an open menu or dialog stays. */
+    list: (query: QueryOf<"/products">) => ({
+      ...list(["products", "list", query], (cursor) =>
         api.GET("/products", { params: { query: { ...query, own: true, sort: "position", cursor } } }),
       ),
+      placeholderData: keepPreviousData,
+    }),
     /** A product with its own texts instead of those of a view. */
     own: (id: string) =>
       queryOptions({ queryKey: ["products", "own", id], queryFn: () => ownProduct(id), staleTime: 60_000 }),

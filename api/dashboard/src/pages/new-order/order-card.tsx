@@ -124,8 +124,12 @@ function Details({ order: { draft, set, placing, invalidDiscount } }: { order: N
 
 /** The price that the service has calculated, or why it could not. */
 const Price = ({ order: { quote, hasPrice, hasFaults } }: { order: NewOrder }) => (
-  <div aria-live="polite" className={quote.current ? undefined : "opacity-60"}>
-    {hasPrice && quote.data && <Totals amounts={quote.data} />}
+  <div aria-live="polite">
+    {hasPrice && quote.data && (
+      <div className={quote.current ? undefined : "opacity-60"}>
+        <Totals amounts={quote.data} />
+      </div>
+    )}
     {/* RequestedFor shows refusals of the time. */}
     {quote.refusal?.code !== "OUTSIDE_BOOKING_WINDOW" && (
       <Failure error={quote.error} retry={() => void quote.refetch()} className="mt-2" />
