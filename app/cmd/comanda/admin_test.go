@@ -275,7 +275,8 @@ func TestReseal(t *testing.T) {
 		WHERE id = $1`, ids[1]); err != nil {
 		t.Fatal(err)
 	}
-	removable := "key " + keyID(t, oldKey) + ": can be removed if " + keyID(t, newKey) + " is the first key of all processes"
+	removable := "key " + keyID(t, oldKey) + ": can be removed if " + keyID(t, newKey) +
+		" is the first key of all processes"
 	code, out, errors = reseal(t, db, newKey+","+oldKey)
 	if code != 1 || !strings.Contains(out, "sealed 2 values") || !strings.Contains(out, removable) ||
 		!strings.Contains(out, "subscriptions.secret of "+ids[1]) {
