@@ -297,14 +297,27 @@ func failure(status int, err error) string {
 	return fmt.Sprintf("HTTP %d", status)
 }
 
-// record records an attempt in the database. If that fails, it keeps the attempt in memory for the next execution of
-// the activity.
+// recordPause is the time between two tries to record an attempt.
+const recordPause = 500 * time.Millisecond
+
+// record records an attempt in the database. While the database is not available, for example because rows of the
+// webhook are locked, it tries again within the limit of the policy: the next execution of the activity may be that of
+// another worker, which would repeat the attempt. For an execution here, it keeps an attempt that it cannot record in
+// memory.
 func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	key := attemptKey(made.DeliveryID, made.Number)
 	d.unrecorded.keep(key, made, d.now())
 	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
 	defer recorded()
 	fresh, err := d.store.RecordAttempt(ctx, made)
+	for app.CodeOf(err) == app.CodeUnavailable {
+		select {
+		case <-ctx.Done():
+			return attempted{}, err
+		case <-time.After(recordPause):
+			fresh, err = d.store.RecordAttempt(ctx, made)
+		}
+	}
 	if err != nil {
 		return attempted{}, err
 	}

@@ -13,7 +13,7 @@ type DeliveryPolicy struct {
 	// Load limits loading the input of an attempt, which takes a few reads by primary key.
 	Load time.Duration
 	// Record limits recording a result. It takes one statement, which is shared with other attempts and may wait for
-	// locks on the health rows of their subscriptions.
+	// locks on the health rows of their subscriptions. While the database is not available, it is repeated.
 	Record time.Duration
 	// Bulkhead limits the attempts of one subscription.
 	Bulkhead BulkheadPolicy

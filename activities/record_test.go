@@ -9,6 +9,7 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
@@ -57,6 +58,44 @@ func TestReplayIsMadeDespiteAnUnrecordedAttempt(t *testing.T) {
 		t.Errorf("first attempt of the replay: got %+v, error %v, %d POSTs and %d records, want 2 and 1", got, err,
 			calls.Load(), len(store.made))
 	}
+}
+
+// locked is a Store whose first writes wait for a lock for too long.
+type locked struct {
+	*memory
+
+	writes int // that fail
+}
+
+func (l *locked) RecordAttempt(ctx context.Context, made app.MadeAttempt) (bool, error) {
+	if l.writes--; l.writes >= 0 {
+		return false, app.Unavailable(time.Second)
+	}
+	return l.memory.RecordAttempt(ctx, made)
+}
+
+// An attempt whose rows are locked is recorded in the same execution of the activity, because the next one may be that
+// of another worker. Rows that stay locked do not keep it for longer than the limit.
+func TestRecordWaitsForLocks(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		for _, test := range []struct {
+			writes int
+			code   app.Code
+		}{{3, ""}, {1000, app.CodeUnavailable}} {
+			store := &locked{&memory{}, test.writes}
+			d := newDeliveries(nil, store)
+			began := time.Now()
+			got, err := d.record(t.Context(), app.MadeAttempt{Number: 1, Status: app.AttemptDelivered})
+			if app.CodeOf(err) != test.code || err == nil && (got.Outcome != OutcomeDelivered || len(store.made) != 1) {
+				t.Errorf("%d failures: got %+v, error %v, %d records, want code %q", test.writes, got, err,
+					len(store.made), test.code)
+			}
+			if took := time.Since(began); took > d.policy.Record {
+				t.Errorf("%d failures: it took %s, want at most %s", test.writes, took, d.policy.Record)
+			}
+		}
+	})
 }
 
 // stalled is a Store that blocks writes until their context is done.
