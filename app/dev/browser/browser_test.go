@@ -61,6 +61,7 @@ type World struct {
 
 // TestDashboard runs the scripts. They need Node, Chromium and `npm ci` in api/dashboard.
 func TestDashboard(t *testing.T) {
+	harness.Long(t)
 	needed := find(t)
 	idle := make(chan *world, installations)
 	for range installations {

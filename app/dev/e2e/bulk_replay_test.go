@@ -12,6 +12,7 @@ import (
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 	"github.com/comanda-dev/comanda/workflows"
 )
@@ -20,6 +21,7 @@ import (
 // turn, at random points. The first replay is cancelled while no worker runs, the second one replays the remaining dead
 // letters: each dead letter is replayed exactly once.
 func TestBulkReplaySurvivesCrashes(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	letters, rounds := 300, 1
 	if *long {

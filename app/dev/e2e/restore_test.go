@@ -13,12 +13,14 @@ import (
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/app/dev/harness"
 )
 
 // TestRestoredDatabases gives Temporal empty databases while the worker runs, and restores older copies of Temporal's
 // databases, and of Comanda's. Deliveries are in every state when the copy is made, and progress afterwards. Every
 // delivery in Comanda's database ends with a status in the API.
 func TestRestoredDatabases(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	for name, restore := range map[string]func(*testing.T, *fragileWorld){
 		"empty databases of Temporal":           restoreNothing,

@@ -23,6 +23,7 @@ func delayed(t *testing.T, address string, delay time.Duration) *harness.Proxy {
 // TestSlowDatabase makes PostgreSQL respond to each statement of two workers after 200 ms. All deliveries arrive, each
 // is claimed once and attempted once: no lease expires while it is used.
 func TestSlowDatabase(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	const orders = 40
 	settings := databaseAt(t, delayed(t, databaseHost(t), 100*time.Millisecond).Address)
@@ -48,6 +49,7 @@ func TestSlowDatabase(t *testing.T) {
 // TestKillBeforeTheStartOfAJob kills a worker that has claimed a job and cannot start its workflow yet. Another worker
 // starts it after the end of the lease.
 func TestKillBeforeTheStartOfAJob(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	temporal := delayed(t, worldOf(t).infra.Ready.Env["TEMPORAL_ADDRESS"], time.Millisecond)
 	first := worker(t, map[string]string{"TEMPORAL_ADDRESS": temporal.Address})
@@ -69,6 +71,7 @@ func TestKillBeforeTheStartOfAJob(t *testing.T) {
 // TestKillBeforeTheStartOfDeliveries kills a worker that has claimed deliveries and cannot start their workflows yet: a
 // delivery to a slow webhook, and a burst of two websites. Another worker takes them over, and each arrives once.
 func TestKillBeforeTheStartOfDeliveries(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	temporal := delayed(t, worldOf(t).infra.Ready.Env["TEMPORAL_ADDRESS"], time.Millisecond)
 	first := worker(t, map[string]string{"COMANDA_BURST": "always", "TEMPORAL_ADDRESS": temporal.Address})

@@ -19,6 +19,7 @@ import (
 // the first worker continues, it neither repeats an attempt nor changes a record, and delivers again. Only attempts in
 // flight have been made twice, and the plan counts each delivery once.
 func TestSuspendedWorker(t *testing.T) {
+	harness.Long(t)
 	t.Parallel()
 	s := newSuspended(t)
 	first := worker(t, s.settings(s.temporal.Address))
