@@ -61,11 +61,13 @@ func mailOptions(in JobInput) workflow.ActivityOptions {
 	}
 }
 
-// mailRecordDelay is the pause after a failed attempt to record the response of the mail server.
-const mailRecordDelay = 5 * time.Second
+// mailStoreDelay is the pause after an attempt that failed because of our own database. The pauses of the mail server,
+// which double, do not apply to it.
+const mailStoreDelay = 5 * time.Second
 
 // sendMail returns the activity that sends a mail. It heartbeats the response of the mail server, so that a repeated
-// execution records the response and does not send the mail again.
+// execution records the response and does not send the mail again. An error that is not the mail server's has a pause
+// of its own.
 func sendMail(
 	mails *activities.Mails,
 ) func(context.Context, activities.MailInput) (activities.MailResult, error) {
@@ -81,12 +83,23 @@ func sendMail(
 				activity.RecordHeartbeat(ctx, response)
 			})
 		}
-		if err != nil && result.Status != "" {
-			err = temporal.NewApplicationErrorWithOptions("cannot record the response of the mail server", mailUnrecorded,
-				temporal.ApplicationErrorOptions{Cause: err, NextRetryDelay: mailRecordDelay})
+		switch code := app.CodeOf(err); {
+		case err == nil:
+		case result.Status != "":
+			err = mailError("cannot record the response of the mail server", mailUnrecorded, err, mailStoreDelay)
+		case code == app.CodeUnavailable:
+			err = mailError("cannot load the mail", string(code), err, mailStoreDelay)
+		case code == app.CodeConflict: // another worker has claimed it
+			err = mailError("cannot claim the mail", string(code), err, activities.MailLease)
 		}
 		return result, err
 	}
+}
+
+// mailError returns an error after which the activity is executed again after a pause.
+func mailError(message, kind string, cause error, pause time.Duration) error {
+	return temporal.NewApplicationErrorWithOptions(message, kind,
+		temporal.ApplicationErrorOptions{Cause: cause, NextRetryDelay: pause})
 }
 
 func mailOf(job JobInput) activities.MailInput {

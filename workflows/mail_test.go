@@ -3,6 +3,7 @@ package workflows
 import (
 	"context"
 	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -132,12 +133,22 @@ func TestMailCancelled(t *testing.T) {
 	}
 }
 
-// unrecorded is a MailStore whose first records fail.
-type unrecorded struct{ failures, records int }
+// unrecorded is a MailStore whose first records fail. Its first claims fail with other errors, at the times at.
+type unrecorded struct {
+	failures, records int
+	refused           []error
+	at                []time.Time
+	now               func() time.Time
+}
 
 func (u *unrecorded) ClaimMail(
 	context.Context, time.Time, time.Duration, app.StoreID, app.MailID,
 ) (app.Mail, error) {
+	if len(u.refused) > 0 {
+		err := u.refused[0]
+		u.refused, u.at = u.refused[1:], append(u.at, u.now())
+		return app.Mail{}, err
+	}
 	return app.Mail{
 		ID: "mail_1", Kind: app.MailPasswordReset, Status: app.MailQueued, Name: "Ada", Email: "ada@example.com",
 		Reset: &app.ResetMail{Token: app.NewSecret("token")},
@@ -171,5 +182,35 @@ func TestMailIsSentOnceIfItsRecordFails(t *testing.T) {
 	}
 	if n := len(server.Messages()); n != 1 || store.records != 4 {
 		t.Errorf("got %d mails and %d records, want 1 and 4", n, store.records)
+	}
+}
+
+// While our own database fails, a mail is claimed again after the same short pause, and while another worker has
+// claimed it, after the lease. The pauses that double are those of the mail server.
+func TestMailWaitsShortlyForTheDatabase(t *testing.T) {
+	t.Parallel()
+	server := smtptest.New(t, smtptest.Config{})
+	smtp, err := activities.NewSMTP(app.NewSecret(server.URL()), server.Roots)
+	if err != nil {
+		t.Fatal(err)
+	}
+	env := environment()
+	store := &unrecorded{now: env.Now, refused: []error{
+		app.Unavailable(0), app.Unavailable(0), app.Unavailable(0), app.Unavailable(0),
+		app.Errorf(app.CodeConflict, "claimed"), app.Unavailable(0),
+	}}
+	mails := activities.NewMails(store, smtp, "https://comanda.example", env.Now, prometheus.NewRegistry())
+	env.RegisterActivityWithOptions(sendMail(mails), activity.RegisterOptions{Name: activitySendMail})
+	env.ExecuteWorkflow(Mail, JobInput{StoreID: "sto_1", Subject: "mail_1"})
+	if err := env.GetWorkflowError(); err != nil {
+		t.Fatal(err)
+	}
+	var pauses []time.Duration
+	for i, at := range store.at[1:] {
+		pauses = append(pauses, at.Sub(store.at[i]))
+	}
+	want := []time.Duration{mailStoreDelay, mailStoreDelay, mailStoreDelay, mailStoreDelay, activities.MailLease}
+	if !slices.Equal(pauses, want) || len(server.Messages()) != 1 {
+		t.Errorf("got pauses of %v and %d mails, want %v and 1", pauses, len(server.Messages()), want)
 	}
 }
