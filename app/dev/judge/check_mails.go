@@ -37,7 +37,7 @@ func checkMails(h *history, s *state) (found []violation) {
 	for _, m := range s.Mails {
 		to, all := counted[of(m)], counted[box{website: of(m).website}]
 		switch {
-		case m.Status == string(app.MailQueued) && s.lostWorkflow(m.CreatedAt): // it starts again after two hours
+		case m.Status == string(app.MailQueued) && s.lostMail(m.CreatedAt): // it starts again after two hours
 		case m.Status == string(app.MailQueued) || m.Status == string(app.MailFailed):
 			add("mail %s is %s: %s", m.ID, m.Status, m.Reason)
 		case m.Reason == app.ReasonMailBudget && to < app.MailsPerAddress && all < app.MailsPerWebsite:

@@ -118,6 +118,10 @@ var stateMutants = []mutant{
 	{"idempotency", "an order without a key", func(b *book) { b.s.Keys = b.s.Keys[1:] }},
 	{"idempotency", "a refused request that has an effect", func(b *book) { b.h.Operations[0].Result = refused }},
 	{"mails", "a mail budget across tenants", func(b *book) { b.s.Mails[1].Reason = app.ReasonMailBudget }},
+	{"mails", "a mail that waits since the end of a restore", func(b *book) {
+		b.s.Mails[0].Status, b.s.Mails[0].CreatedAt = "queued", noon
+		b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(-time.Minute), End: noon}}
+	}},
 	{"mails", "a lost mail", func(b *book) { b.h.Mails = nil }},
 	{"mails", "a mail that fails", func(b *book) { b.s.Mails[0].Status = "failed" }},
 	{"mails", "an invitation without a mail", func(b *book) { b.s.Mails = nil }},

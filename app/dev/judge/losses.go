@@ -38,6 +38,12 @@ func (s *state) lostWorkflow(at time.Time) bool {
 	return slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Temporal && at.Before(l.End) })
 }
 
+// lostMail reports whether a mail that was created at a time may stay queued for two hours, since Temporal lacks its
+// workflow or Comanda's database shows it as queued again.
+func (s *state) lostMail(at time.Time) bool {
+	return slices.ContainsFunc(s.Losses, func(l loss) bool { return at.Before(l.End) })
+}
+
 // response is the longest time for which the response of a process that was killed is under way.
 const response = time.Second
 

@@ -128,3 +128,14 @@ func TestLostRecords(t *testing.T) {
 		})
 	}
 }
+
+// TestMailQueuedByARestore checks that a mail which a restored database shows as queued again may stay so.
+func TestMailQueuedByARestore(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.s.Mails[0].Status, b.s.Mails[0].CreatedAt = "queued", noon
+	b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(-time.Minute), End: noon.Add(time.Minute)}}
+	if found := checkMails(b.h, b.s); len(found) > 0 {
+		t.Errorf("got %v, want no violation", found)
+	}
+}
