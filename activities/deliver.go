@@ -297,13 +297,13 @@ func failure(status int, err error) string {
 	return fmt.Sprintf("HTTP %d", status)
 }
 
-// recordPause is the time between two tries to record an attempt.
+// recordPause is the time between two attempts to write a record.
 const recordPause = 500 * time.Millisecond
 
 // record records an attempt in the database. While the database is not available, for example because rows of the
-// webhook are locked, it tries again within the limit of the policy: the next execution of the activity may be that of
-// another worker, which would repeat the attempt. For an execution here, it keeps an attempt that it cannot record in
-// memory.
+// webhook are locked, it repeats the statement within the limit of the policy: the next execution of the activity may be
+// that of another worker, which would repeat the attempt. For an execution here, it keeps an attempt that it cannot
+// record in memory.
 func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	key := attemptKey(made.DeliveryID, made.Number)
 	d.unrecorded.keep(key, made, d.now())
@@ -396,7 +396,7 @@ type BeginReplayResult struct {
 	Began bool `json:"began"` // false = the replay is queued, and its workflow gets a signal when it is claimed
 }
 
-// BeginReplay asks for the turn of an operator's replay. It can be repeated.
+// BeginReplay requests the turn of an operator's replay. It can be repeated.
 func (d *Deliveries) BeginReplay(ctx context.Context, in BeginReplayInput) (BeginReplayResult, error) {
 	began, err := d.store.BeginReplay(ctx, d.now(), in.DeliveryID)
 	return BeginReplayResult{Began: began}, err

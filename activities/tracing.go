@@ -13,7 +13,7 @@ import (
 	"github.com/comanda-dev/comanda/app"
 )
 
-// startAttempt starts the span of an attempt in the trace of the request that caused the event, and adds its position
+// startAttempt starts the span of an attempt in the trace of the request that caused the event, and adds its ids
 // to the headers for the receiver (W3C Trace Context). It neither records nor adds anything if tracing is off. The URL
 // is not recorded, because it can contain a secret.
 func startAttempt(ctx context.Context, outgoing app.Outgoing, headers http.Header) (context.Context, trace.Span) {

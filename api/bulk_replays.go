@@ -31,7 +31,7 @@ type replayStoreIn struct {
 
 func (in replayStoreIn) check() []app.Detail { return checkSpan(in.From, in.To) }
 
-// replay returns the bulk replay that a request asks for. It returns VALIDATION_FAILED if the period
+// replay returns the requested bulk replay. It returns VALIDATION_FAILED if the period
 // begins in the future.
 func (in replayStoreIn) replay(now app.Time) (app.NewBulkReplay, error) {
 	wanted := app.NewBulkReplay{

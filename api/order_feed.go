@@ -64,9 +64,9 @@ func (f *orderFeed) listen(ctx context.Context, began func()) error {
 	return f.source.ListenOrders(ctx, began, f.changed)
 }
 
+// head and read do nothing: streams of orders have no positions. A new one continues with the next change.
 func (f *orderFeed) head(context.Context, app.StoreID) (int64, error) { return 0, nil }
-
-func (f *orderFeed) read(context.Context, *storeReaders) error { return nil }
+func (f *orderFeed) read(context.Context, *storeReaders) error        { return nil }
 
 // findMissed sends recent changes again, and removes old entries of sent.
 func (f *orderFeed) findMissed(ctx context.Context) {

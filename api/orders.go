@@ -134,7 +134,7 @@ func (in placeOrderIn) demands() (all []app.Permission) {
 	return all
 }
 
-// order returns the order that a request asks for, with the defaults of the caller.
+// order returns the requested order, with the defaults of the caller.
 func (in placeOrderIn) order(c *call) app.NewOrder {
 	wanted := app.NewOrder{
 		FulfillmentType: in.FulfillmentType, Source: in.Source, Channel: in.Channel, CustomerID: in.CustomerID,

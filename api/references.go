@@ -22,7 +22,7 @@ func checkMetadata(metadata map[string]string) []app.Detail {
 }
 
 // notForCustomers returns VALIDATION_FAILED if a customer sends a value that only the store and its integrations use.
-// sent tells which values the request has, by name.
+// sent reports which values the request has, by name.
 func (c *call) notForCustomers(sent map[string]bool) error {
 	var faults []app.Detail
 	for _, name := range slices.Sorted(maps.Keys(sent)) {

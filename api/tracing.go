@@ -12,7 +12,8 @@ import (
 )
 
 // startSpan starts the span of a request. It continues the trace of the caller (header traceparent) only if the caller
-// is a trusted proxy: others could have their requests recorded at will. Theirs are linked.
+// is a trusted proxy. The trace of any other caller becomes a link: otherwise every client could force its requests to
+// be recorded.
 func (s *Server) startSpan(ctx context.Context, r *http.Request) (context.Context, trace.Span) {
 	caller := propagation.TraceContext{}.Extract(ctx, propagation.HeaderCarrier(r.Header))
 	options := []trace.SpanStartOption{trace.WithSpanKind(trace.SpanKindServer)}

@@ -182,7 +182,7 @@ func (p Payment) Event() (EventType, any) {
 }
 
 // Refunded returns the payment after a further refund, and the data of its payment.refunded event. It returns
-// REFUND_EXCEEDS_PAYMENT if the refund exceeds what is left of the payment or of its tip. A refund returns only as much
+// REFUND_EXCEEDS_PAYMENT if the refund exceeds the rest of the payment or of its tip. A refund returns only as much
 // tip as it names.
 func (p Payment) Refunded(refund Refund) (Payment, PaymentRefundedData, error) {
 	if left := p.LeftTipMinor(); refund.TipMinor > left {

@@ -12,7 +12,7 @@ import (
 
 // ReplaySignal requests a replay. A relay's signal contains the number of the attempt with which the replay begins, so
 // that an early signal is not missed and no signal has an effect twice. An operator's signal is empty. It has an effect
-// only while the workflow waits as a dead letter, and asks for the turn of the delivery first: if another delivery of
+// only while the workflow waits as a dead letter, and requests the turn of the delivery first: if another delivery of
 // the resource has it, the replay is queued, and a relay's signal follows when its turn comes.
 type ReplaySignal struct {
 	Attempt int `json:"attempt"`
@@ -38,7 +38,7 @@ func (d *delivery) accepts(signal ReplaySignal, since time.Time) bool {
 	return signal.Attempt > d.state.Attempts
 }
 
-// beginReplay asks for the turn of an operator's replay and reports whether the replay may begin. Otherwise it is
+// beginReplay requests the turn of an operator's replay and reports whether the replay may begin. Otherwise it is
 // queued.
 func (d *delivery) beginReplay(ctx workflow.Context) (bool, error) {
 	options := jobOptions(temporal.Priority{FairnessKey: d.in.Queue}, d.in.Policy.AttemptLimit)

@@ -18,7 +18,7 @@ const (
 	unverified  = "the connection is encrypted, but the server's certificate is not verified"
 )
 
-// errUndecided means that the server decides whether connections are encrypted, or an attacker who answers for it.
+// errUndecided means that the server decides whether connections are encrypted, or an attacker in its place.
 var errUndecided = errors.New("connections to another host would be encrypted only if the server offers it; " +
 	"add sslmode=verify-full, and sslrootcert for a private authority, or sslmode=disable in a network that you trust")
 

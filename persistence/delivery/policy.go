@@ -67,10 +67,9 @@ type Policy struct {
 	TurnNotices GroupPolicy
 
 	// A subscription counts as slow for SlowMemory after its last slow response, and then as quick, even without
-	// another response. Receivers that were slow for a moment, or seemed slow because this machine was busy, would
-	// otherwise wait for their turns in the slow lane, which costs so much more that the machine remains busy. Each
-	// quick response shortens the time by QuickRelief, so that a receiver with many requests, of which few are slow,
-	// stays quick.
+	// another response. A receiver can be slow for a moment, or seem slow because this machine is busy. The slow lane
+	// costs more, so that a long stay there would keep the machine busy. Each quick response shortens the time by
+	// QuickRelief: a receiver with many requests, of which few are slow, stays quick.
 	SlowMemory, QuickRelief time.Duration
 
 	// WatchOverdue is the maximum delay of a watchdog's tick. After it, the watchdog counts as lost,
@@ -113,8 +112,8 @@ func DefaultPolicy() Policy {
 		ClaimQueues: 64, ClaimSubscriptions: 256, VisitQueues: 1_000,
 		DispatchQueues: 64, DispatchStores: 256,
 		Recent: 5 * time.Second, SlowPace: 2,
-		// Pending deliveries triple with each prompt round, which a receiver that handles requests one after another
-		// still answers within SlowResponse. A receiver that begins to hang has no more than that.
+		// Each prompt round triples the pending deliveries. A sequential receiver still responds within SlowResponse.
+		// This also bounds the pending deliveries of a receiver that begins to hang.
 		Prompt: app.SlowResponse / 10, PromptGrowth: 2,
 		EstimatedPlaces: 20_000,
 		CheckEvery:      time.Minute,
@@ -144,6 +143,6 @@ const paceInterval = time.Second
 // statements for this number of rows, regardless of the size of the table.
 const eraseBatch = 500
 
-// eraseAttempts is the number of attempts whose headers and bodies one transaction erases, besides those of its last
-// event. The events of an import to many webhooks that were replayed again and again have hundreds of thousands.
+// eraseAttempts bounds the attempts whose headers and bodies one transaction erases. It erases those of whole events
+// until their sum reaches the bound, which the last event may exceed.
 const eraseAttempts = 5000

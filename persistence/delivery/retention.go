@@ -93,11 +93,10 @@ func (q *Queue) eraseBodies(ctx context.Context, before time.Time, beat func(), 
 	}
 }
 
-// agedEvents locks events with a body that happened before a time, oldest first, starting after the
-// given event, and returns those with up to eraseAttempts attempts, at least one event. It also returns the time of the
-// last event.
-func agedEvents(ctx context.Context, tx bun.Tx, before, at time.Time,
-	after app.EventID,
+// agedEvents locks events with a body that occurred before a time, oldest first, after an event and its time. It
+// returns at least one, and as many as have eraseAttempts attempts together. It also returns the time of the last one.
+func agedEvents(
+	ctx context.Context, tx bun.Tx, before, at time.Time, after app.EventID,
 ) (ids []app.EventID, last time.Time, err error) {
 	rows, err := tx.Tx.QueryContext(ctx, selectAgedEvents, before, at, after)
 	if err != nil {
@@ -190,8 +189,9 @@ var (
 			SELECT store_id, max(position), 0, 0, max(position) FROM place GROUP BY store_id ORDER BY store_id
 			ON CONFLICT (store_id) DO UPDATE SET erased = greatest(h.erased, excluded.erased)
 		)`)
-	// Erases the rest of the lists of ended bulk replays, whose job removes it unless it is terminated. Deleting a bulk
-	// replay deletes no long list then. A batch belongs to one bulk replay; its id is repeated until few rows are left.
+	// Erases the lists of ended bulk replays. Usually the job of a replay removes its list. This removes those of
+	// terminated jobs in batches, so that the deletion of a replay is short. A batch belongs to one bulk replay, whose id
+	// is repeated until few rows are left.
 	eraseReplayItems = fmt.Sprintf(`
 		WITH listed AS MATERIALIZED (
 			SELECT replay_id AS id FROM replay_items WHERE replay_id > $1 ORDER BY replay_id LIMIT 1
@@ -246,11 +246,15 @@ func erasingOldest(table, at string) string {
 		SELECT '', count(*) = %[3]d, count(*) FROM deleted`, table, at, eraseBatch)
 }
 
-// erasing returns the statement that erases the rows e of a table for which the condition expired holds. created is the
-// expression of their time of creation; further is a condition on the deleted rows t that may use other tables
-// ("AND …"), and with further common table expressions (", name AS …"), which can use the ids of deleted. The
-// statement reads rows in the order of their ids, which is the order of creation. It stops at the first batch that
-// contains rows created after the given time. Few older rows remain.
+// erasing returns the statement that erases rows of a table. Its parts are:
+//
+//   - created: the expression of the time at which a row e was created
+//   - expired: the condition on a row e that is erased
+//   - further: a condition on a row t that may use other tables ("AND …")
+//   - with: common table expressions (", name AS …") that may use the ids of the rows deleted
+//
+// The statement reads rows by id, which is the order of creation. It stops at the first batch with a row that was
+// created after the given time. Few older rows remain.
 func erasing(table, created, expired, further, with string) string {
 	return fmt.Sprintf(`
 		WITH batch AS MATERIALIZED (

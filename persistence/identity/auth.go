@@ -105,7 +105,7 @@ type Session struct {
 	Stores         []app.StoreEntry
 }
 
-// Proof is what a user gives to log in. Verified is the stored hash that the password matched.
+// Proof holds the credentials of a login. Verified is the stored hash that the password matched.
 type Proof struct {
 	Verified string
 	OTP      OTPUse

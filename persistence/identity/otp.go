@@ -186,7 +186,7 @@ func (db *DB) RecoveryHash(ctx context.Context, user app.UserID, failures Budget
 	return hash, err
 }
 
-// OTPUse is what a user gives as a one-time password.
+// OTPUse is the use of a one-time password.
 type OTPUse struct {
 	Code     app.Secret
 	Recovery string // hash of a recovery code; "" = Code is of an authenticator

@@ -1984,7 +1984,7 @@ type NewViewRequest struct {
 	Locale string `json:"locale"`
 }
 
-// OpenState is the state that tells whether a store takes orders.
+// OpenState is the state of ordering in a store.
 type OpenState struct {
 	// The time of the next opening. Null if open now, or unknown within 366 days.
 	NextOpenAt *time.Time `json:"nextOpenAt"`
@@ -2177,7 +2177,8 @@ type Order struct {
 	PrintedVersion *int `json:"printedVersion"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
-	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	// The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for
+	// CANCELLED.
 	RefundableMinor int64 `json:"refundableMinor"`
 	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
@@ -2359,7 +2360,8 @@ type OrderData struct {
 	PrintedVersion *int `json:"printedVersion"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
-	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	// The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for
+	// CANCELLED.
 	RefundableMinor int64 `json:"refundableMinor"`
 	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
@@ -2616,7 +2618,8 @@ type OrderStatusUpdated struct {
 	PrintedVersion *int `json:"printedVersion"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
-	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	// The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for
+	// CANCELLED.
 	RefundableMinor int64 `json:"refundableMinor"`
 	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
@@ -2718,7 +2721,8 @@ type OrderUpdated struct {
 	PrintedVersion *int `json:"printedVersion"`
 	// The time at which the order will be ready.
 	PromisedAt time.Time `json:"promisedAt"`
-	// The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+	// The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for
+	// CANCELLED.
 	RefundableMinor int64 `json:"refundableMinor"`
 	// The refunds in minor units, without tips.
 	RefundedMinor int64 `json:"refundedMinor"`
@@ -3451,14 +3455,15 @@ type Refund struct {
 
 // RefundPaymentRequest is the body of [Client.RecordRefund].
 type RefundPaymentRequest struct {
-	// In minor units of the payment's currency, with the tip. Without tipMinor, only what is not tip can be refunded.
+	// In minor units of the payment's currency, with the tip. Without tipMinor, only the amount without tips can be
+	// refunded.
 	AmountMinor int64 `json:"amountMinor"`
 	// The provider's id, unique among the refunds of the provider in the store. An identical refund with this id
 	// returns the recorded one; a different refund is refused.
 	ProviderRefundID string `json:"providerRefundId"`
 	// The reason.
 	Reason string `json:"reason"`
-	// The part of the amount that returns tip. At most what is left of the payment's tip.
+	// The part of the amount that returns tip. At most the rest of the payment's tip.
 	TipMinor *int64 `json:"tipMinor,omitzero"`
 }
 

@@ -105,7 +105,7 @@ function RefundForm({ payment, order, onClose }: Props & { order?: Order }) {
           hint={`Up to ${formatMoney(tipLeft, currency, locale)}. Without it, the guest's tip stays.`}
           error={
             tipTooMuch
-              ? "The tip exceeds the amount or what is left of the payment's tip"
+              ? "The tip exceeds the amount or the rest of the payment's tip"
               : tipMinor === null
                 ? `Enter an amount, such as ${localDecimals("2.50")}`
                 : fieldError("tipMinor")

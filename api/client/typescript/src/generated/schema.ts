@@ -7699,7 +7699,7 @@ export interface components {
              */
             locale: string;
         };
-        /** @description The state that tells whether a store takes orders. */
+        /** @description The state of ordering in a store. */
         OpenState: {
             /**
              * Format: date-time
@@ -8060,7 +8060,7 @@ export interface components {
             promisedAt: string;
             /**
              * Format: int64
-             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             * @description The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for CANCELLED.
              */
             refundableMinor: number;
             /**
@@ -8395,7 +8395,7 @@ export interface components {
             promisedAt: string;
             /**
              * Format: int64
-             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             * @description The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for CANCELLED.
              */
             refundableMinor: number;
             /**
@@ -8886,7 +8886,7 @@ export interface components {
             promisedAt: string;
             /**
              * Format: int64
-             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             * @description The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for CANCELLED.
              */
             refundableMinor: number;
             /**
@@ -9088,7 +9088,7 @@ export interface components {
             promisedAt: string;
             /**
              * Format: int64
-             * @description The amount to return to the guest, in minor units: what was paid beyond the total, or all of it for CANCELLED.
+             * @description The amount to return to the guest, in minor units: the sum of payments beyond the total, or all of it for CANCELLED.
              */
             refundableMinor: number;
             /**
@@ -10453,7 +10453,7 @@ export interface components {
         RefundPaymentRequest: {
             /**
              * Format: int64
-             * @description In minor units of the payment's currency, with the tip. Without tipMinor, only what is not tip can be refunded.
+             * @description In minor units of the payment's currency, with the tip. Without tipMinor, only the amount without tips can be refunded.
              * @example 950
              */
             amountMinor: number;
@@ -10469,7 +10469,7 @@ export interface components {
             reason: string;
             /**
              * Format: int64
-             * @description The part of the amount that returns tip. At most what is left of the payment's tip.
+             * @description The part of the amount that returns tip. At most the rest of the payment's tip.
              */
             tipMinor?: number;
         };

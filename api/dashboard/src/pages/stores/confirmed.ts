@@ -16,7 +16,7 @@ function subscribe(listener: () => void) {
 
 /** Returns whether a user of this device has confirmed that a store charges no tax. */
 export const useNoTax = (storeId: string) =>
-  useSyncExternalStore(subscribe, () => localStorage.getItem(key(storeId))?.includes("tax") ?? false);
+  useSyncExternalStore(subscribe, () => localStorage.getItem(key(storeId)) === "tax");
 
 /** Confirms that a store charges no tax. */
 export function confirmNoTax(storeId: string) {
