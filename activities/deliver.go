@@ -301,8 +301,8 @@ func failure(status int, err error) string {
 const recordPause = 500 * time.Millisecond
 
 // record records an attempt in the database. While the database is not available, for example because rows of the
-// webhook are locked, it repeats the statement within the limit of the policy: the next execution of the activity may be
-// that of another worker, which would repeat the attempt. For an execution here, it keeps an attempt that it cannot
+// webhook are locked, it repeats the statement within the limit of the policy: the next execution of the activity may
+// be that of another worker, which would repeat the attempt. For an execution here, it keeps an attempt that it cannot
 // record in memory.
 func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempted, error) {
 	key := attemptKey(made.DeliveryID, made.Number)
