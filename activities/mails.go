@@ -46,6 +46,9 @@ func NewMails(store MailStore, smtp *SMTP, baseURL string, now func() time.Time,
 		}, []string{"status"}),
 	}
 	metrics.MustRegister(m.ended)
+	for _, status := range []app.MailStatus{app.MailSent, app.MailObsolete, app.MailFailed} {
+		m.ended.WithLabelValues(string(status)) // a counter that begins at 1 has not increased for Prometheus
+	}
 	return m
 }
 
@@ -83,6 +86,9 @@ func (m *Mails) Send(ctx context.Context, in MailInput, responded func(MailResul
 	}
 	if err != nil {
 		return MailResult{}, err
+	}
+	if claimed.Status == app.MailObsolete { // the claim has ended it
+		m.ended.WithLabelValues(string(claimed.Status)).Inc()
 	}
 	if claimed.Status != app.MailQueued {
 		return MailResult{Status: claimed.Status, Reason: claimed.Reason}, nil

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/prometheus/client_golang/prometheus"
+	"github.com/prometheus/client_golang/prometheus/testutil"
 
 	"github.com/comanda-dev/comanda/activities/smtptest"
 	"github.com/comanda-dev/comanda/app"
@@ -169,7 +170,12 @@ func TestSendStoreStates(t *testing.T) {
 		"erased": {}, "obsolete": {ID: "mail_1", Status: app.MailObsolete, Reason: "too late"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			result, err := send(newMails(t, &mailbox{mail: mail}, server))
+			mails := newMails(t, &mailbox{mail: mail}, server)
+			result, err := send(mails)
+			counted := testutil.ToFloat64(mails.ended.WithLabelValues(string(app.MailObsolete)))
+			if name == "obsolete" && counted != 1 {
+				t.Errorf("%s: counted %v mails, want 1", name, counted)
+			}
 			if err != nil || result.Status != app.MailObsolete || result.Reason == "" {
 				t.Errorf("%s: %+v, %v, want %s", name, result, err, app.MailObsolete)
 			}

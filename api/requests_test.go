@@ -112,7 +112,7 @@ func checkHeaders(a *response) {
 	a.t.Helper()
 	for name, want := range map[string]string{
 		"Cache-Control": "no-store", "X-Content-Type-Options": "nosniff",
-		"Strict-Transport-Security": "max-age=31536000; includeSubDomains",
+		"Strict-Transport-Security": "max-age=31536000",
 	} {
 		if got := a.Header().Get(name); got != want {
 			a.t.Errorf("%s: header %s: got %q, want %q", a.what, name, got, want)

@@ -214,7 +214,7 @@ func (s *Server) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	header.Set("X-Request-Id", string(x.id))
 	header.Set("Cache-Control", "no-store")
 	header.Set("X-Content-Type-Options", "nosniff")
-	header.Set("Strict-Transport-Security", "max-age=31536000; includeSubDomains")
+	header.Set("Strict-Transport-Security", "max-age=31536000")
 	header.Set("Content-Security-Policy", apiPolicy) // pages set their own
 	allowed := s.cors.allow(header, r)
 	if !s.encrypted(r) {

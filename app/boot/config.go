@@ -394,9 +394,13 @@ func (c *Config) checkAPI(fault func(string, error)) {
 	if c.TemporalUIURL != "" && !isPlainURL(c.TemporalUIURL) {
 		fault("COMANDA_TEMPORAL_UI_URL", errors.New("must be an http or https URL without query and fragment"))
 	}
-	if slices.ContainsFunc(c.ProxyProtocol, func(p netip.Prefix) bool { return p.Bits() == 0 }) {
-		fault("COMANDA_PROXY_PROTOCOL", errors.New("must not contain all addresses (0.0.0.0/0 or ::/0): "+
-			"every client could name any address; list the load balancers"))
+	for name, trusted := range map[string][]netip.Prefix{
+		"COMANDA_PROXY_PROTOCOL": c.ProxyProtocol, "COMANDA_TRUSTED_PROXIES": c.TrustedProxies,
+	} {
+		if slices.ContainsFunc(trusted, func(p netip.Prefix) bool { return p.Bits() == 0 }) {
+			fault(name, errors.New("must not contain all addresses (0.0.0.0/0 or ::/0): "+
+				"every client could name any address; list the load balancers"))
+		}
 	}
 	switch {
 	case c.TLSCert != "" && c.TLSKey != "":

@@ -232,15 +232,17 @@ func TestLoadPrefixLists(t *testing.T) {
 	}
 }
 
-func TestLoadBalancers(t *testing.T) {
+func TestProxiesAreNotAllAddresses(t *testing.T) {
 	t.Parallel()
 	for list, ok := range map[string]bool{
-		"10.0.0.0/8, fd00::/8": true, "none": true, "0.0.0.0/0": false, "10.0.0.1, ::/0": false, "10.0.0.1/0": false,
+		"10.0.0.0/8, fd00::/8": true, "0.0.0.0/0": false, "10.0.0.1, ::/0": false, "10.0.0.1/0": false,
 	} {
-		_, err := Load(with("COMANDA_PROXY_PROTOCOL", list), API)
-		named := err != nil && strings.Contains(err.Error(), "COMANDA_PROXY_PROTOCOL: must not contain all addresses")
-		if named == ok || ok && err != nil {
-			t.Errorf("COMANDA_PROXY_PROTOCOL=%s: got error %v, want none: %t", list, err, ok)
+		for _, name := range []string{"COMANDA_PROXY_PROTOCOL", "COMANDA_TRUSTED_PROXIES"} {
+			_, err := Load(with(name, list), API)
+			named := err != nil && strings.Contains(err.Error(), name+": must not contain all addresses")
+			if named == ok || ok && err != nil {
+				t.Errorf("%s=%s: got error %v, want none: %t", name, list, err, ok)
+			}
 		}
 	}
 }
