@@ -126,9 +126,10 @@ func attemptKey(id app.DeliveryID, number int) string { return string(id) + "/" 
 // errUnreadable is an internal failure. The activity is retried until COMANDA_SECRET_KEYS contains the missing key.
 var errUnreadable = errors.New("no key in COMANDA_SECRET_KEYS opens the webhook's secret")
 
-// errExpired is an internal failure of an activity that Temporal has timed out before its attempt began, because the
-// worker was suspended. The delivery may have ended in the meantime and may be in progress as a replay.
-var errExpired = errors.New("the activity timed out before its attempt began")
+// errExpired is an internal failure of an activity whose attempt was due when it was loaded, but no longer when its
+// request was ready, because the worker was suspended in between. Temporal may have timed out the activity, and another
+// worker may have made the attempt. The delivery may have ended, and may be in progress as a replay.
+var errExpired = errors.New("the attempt is no longer due")
 
 // Deliver makes one attempt and records it. It does not repeat an attempt that is already recorded, because a failed
 // workflow task repeats its local activities. The result is that of the record, even if another worker has recorded the
@@ -206,13 +207,41 @@ func (d *Deliveries) deliverLoaded(
 			return d.end(ctx, in.DeliveryID, outgoing, OutcomeDeadLetter, reasonErased)
 		}
 	}
-	if flight.expired(time.Now()) {
-		return attempted{}, errExpired
+	due := func() error { return d.stillDue(ctx, in, outgoing, until, flight) }
+	if err := due(); err != nil {
+		return attempted{}, err
 	}
-	made = d.attempt(ctx, in, outgoing)
+	made, err := d.attempt(ctx, in, outgoing, due)
+	if err != nil {
+		return attempted{}, err
+	}
 	made.Outgoing.Body = nil // an attempt that cannot be recorded is kept for longer than its place
 	flight.responded.Store(true)
 	return d.record(ctx, made)
+}
+
+// stillDue returns errExpired if no request of an attempt may begin any more. If the attempt was loaded some time ago, it
+// is loaded again: another worker may have taken over the delivery of a suspended worker.
+func (d *Deliveries) stillDue(
+	ctx context.Context, in DeliverInput, loaded app.Outgoing, until time.Time, flight *flight,
+) error {
+	now := time.Now()
+	if flight.expired(now) {
+		return errExpired
+	}
+	if now.Before(until) {
+		return nil
+	}
+	ctx, cancel := context.WithTimeout(ctx, d.policy.Load)
+	defer cancel()
+	again, err := d.store.Outgoing(ctx, in.DeliveryID, in.Attempt)
+	if err != nil {
+		return err
+	}
+	if again.Recorded != nil || again.Deleted || !again.Active || !again.InProgress() || again.Replays != loaded.Replays {
+		return errExpired
+	}
+	return nil
 }
 
 // loadBody loads a large body until a time. It returns nil if the body has been erased.
@@ -241,36 +270,48 @@ func (d *Deliveries) unreadable(outgoing app.Outgoing) error {
 	return errUnreadable
 }
 
-// attempt makes one attempt of the schedule.
-func (d *Deliveries) attempt(ctx context.Context, in DeliverInput, outgoing app.Outgoing) app.MadeAttempt {
+// attempt makes one attempt of the schedule. It returns the error of due, which is called before the request is written.
+func (d *Deliveries) attempt(
+	ctx context.Context, in DeliverInput, outgoing app.Outgoing, due func() error,
+) (app.MadeAttempt, error) {
 	d.atReceiver.Add(1)
 	defer d.atReceiver.Add(-1) // also if the attempt panics
-	made := d.post(ctx, outgoing)
+	made, err := d.post(ctx, outgoing, due)
 	made.DeliveryID, made.Number = in.DeliveryID, in.Attempt
-	if made.Status == app.AttemptDelivered {
-		return made
+	if err != nil || made.Status == app.AttemptDelivered {
+		return made, err
 	}
 	made.Status, made.RetryIn = app.AttemptRetrying, in.RetryIn
 	if in.RetryIn == 0 {
 		made.Status = app.AttemptDeadLetter
 	}
-	return made
+	return made, nil
 }
 
-// post makes the POST. The status of the result is AttemptDelivered or AttemptFailed.
-func (d *Deliveries) post(ctx context.Context, outgoing app.Outgoing) app.MadeAttempt {
+// post makes the POST. The status of the result is AttemptDelivered or AttemptFailed. It returns the error of due.
+func (d *Deliveries) post(ctx context.Context, outgoing app.Outgoing, due func() error) (app.MadeAttempt, error) {
 	made := app.MadeAttempt{Outgoing: outgoing, At: d.now(), Status: app.AttemptDelivered}
 	headers := Headers(outgoing, made.At)
 	ctx, span := startAttempt(ctx, outgoing, headers)
 	defer func() { endAttempt(span, made) }()
 	made.Sent = sent(outgoing, headers)
-	response, err := d.egress.Post(ctx, outgoing.URL, headers, outgoing.Body)
+	var refused atomic.Pointer[error] // after a timeout, the connection may still call due
+	response, err := d.egress.Post(ctx, outgoing.URL, headers, outgoing.Body, func() error {
+		err := due()
+		if err != nil {
+			refused.Store(&err)
+		}
+		return err
+	})
+	if reason := refused.Load(); reason != nil && err != nil {
+		return made, *reason
+	}
 	made.Duration = max(0, d.now().Sub(made.At)) // the clock of the database may be set back
 	made.StatusCode, made.Headers, made.Body = response.StatusCode, response.Header, response.Body
 	if err != nil || response.StatusCode/100 != 2 {
 		made.Status, made.Error = app.AttemptFailed, failure(response.StatusCode, err)
 	}
-	return made
+	return made, nil
 }
 
 // sent returns the headers of a request for the record: with those that the HTTP client adds, and without the values of

@@ -3,9 +3,11 @@ package activities
 import (
 	"bytes"
 	"context"
+	"crypto/tls"
 	"errors"
 	"fmt"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -371,5 +373,44 @@ func TestHeaders(t *testing.T) {
 		app.SignStandard(out.PreviousSecret, "evt_1", 1773489600, out.Body)
 	if got := get(eventAt, "Webhook-Signature"); got != both {
 		t.Errorf("Webhook-Signature: %q, want %q", got, both)
+	}
+}
+
+// TestAttemptTakenOverBeforeItsRequest checks that no request is sent if the delivery has ended, or has been queued
+// again, since the attempt was loaded: another worker has taken it over while this one was suspended in the handshake.
+func TestAttemptTakenOverBeforeItsRequest(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(*app.Outgoing){
+		"unchanged": func(*app.Outgoing) {},
+		"recorded":  func(o *app.Outgoing) { o.Recorded = &app.Attempt{Status: app.AttemptFailed} },
+		"delivered": func(o *app.Outgoing) { o.Status = app.DeliveryDelivered },
+		"queued":    func(o *app.Outgoing) { o.Status = app.DeliveryQueued },
+		"replayed":  func(o *app.Outgoing) { o.Replays++ },
+		"inactive":  func(o *app.Outgoing) { o.Active = false },
+		"deleted":   func(o *app.Outgoing) { o.Deleted = true },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var requests atomic.Int32
+			server := httptest.NewUnstartedServer(http.HandlerFunc(func(http.ResponseWriter, *http.Request) {
+				requests.Add(1)
+			}))
+			store := &memory{}
+			server.TLS = &tls.Config{GetConfigForClient: func(*tls.ClientHelloInfo) (*tls.Config, error) {
+				taken := store.outgoing
+				change(&taken)
+				store.set(taken)
+				return nil, nil
+			}}
+			egress, url := start(t, server, time.Minute)
+			store.set(outgoing(url))
+			d := newDeliveries(egress, store)
+			d.policy.Load = 0 // what was loaded is old at once
+			_, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
+			due := name == "unchanged"
+			if errors.Is(err, errExpired) == due || (requests.Load() == 1) != due || (len(store.made) == 1) != due {
+				t.Errorf("got error %v, %d requests and %d records", err, requests.Load(), len(store.made))
+			}
+		})
 	}
 }

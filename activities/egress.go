@@ -10,7 +10,9 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptrace"
 	"net/netip"
+	"sync/atomic"
 	"time"
 
 	"code.dny.dev/ssrf"
@@ -73,18 +75,22 @@ func NewEgress(config EgressConfig) *Egress {
 	// block all requests on the same connection.
 	protocols := new(http.Protocols)
 	protocols.SetHTTP1(true)
-	tlsConfig := &tls.Config{
+	secure := &tls.Dialer{NetDialer: dialer, Config: &tls.Config{
 		RootCAs: config.RootCAs, MinVersion: tls.VersionTLS12,
 		ClientSessionCache: tls.NewLRUClientSessionCache(maxIdle), // a resumed handshake costs a fraction of a full one
-	}
+	}}
 	return &Egress{
 		timeout: config.Timeout,
 		client: &http.Client{
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 			Transport: &http.Transport{
-				DialContext:            dialer.DialContext,
-				TLSClientConfig:        tlsConfig,
-				TLSHandshakeTimeout:    config.Timeout,
+				DialTLSContext: func(ctx context.Context, network, address string) (net.Conn, error) {
+					conn, err := secure.DialContext(ctx, network, address)
+					if err != nil {
+						return nil, err
+					}
+					return &connection{Conn: conn.(*tls.Conn)}, nil
+				},
 				Protocols:              protocols,
 				DisableCompression:     true,
 				MaxResponseHeaderBytes: maxResponseHeader,
@@ -104,14 +110,20 @@ type Response struct {
 }
 
 // Post makes one POST to an https URL and returns within the timeout. The transport repeats a request only if a reused
-// connection was closed before any byte was written. The text of an error is a short reason that can be shown to
-// tenants: it contains no resolver text and no internal address.
-func (e *Egress) Post(ctx context.Context, url string, header http.Header, body []byte) (Response, error) {
+// connection was closed before any byte was written. Post calls due when the connection is ready; with an error of due,
+// it does not send the request. The text of an error is a short reason that can be shown to tenants: it contains no
+// resolver text and no internal address.
+func (e *Egress) Post(
+	ctx context.Context, url string, header http.Header, body []byte, due func() error,
+) (Response, error) {
 	if err := app.CheckWebhookURL(url); err != nil {
 		return Response{}, fmt.Errorf("the URL %w", err)
 	}
 	ctx, cancel := context.WithTimeout(ctx, e.timeout)
 	defer cancel()
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
+		GotConn: func(got httptrace.GotConnInfo) { got.Conn.(*connection).due.Store(&due) },
+	})
 	request, err := http.NewRequestWithContext(ctx, http.MethodPost, url, bytes.NewReader(body))
 	if err != nil {
 		return Response{}, errors.New("the URL is invalid")
@@ -126,6 +138,22 @@ func (e *Egress) Post(ctx context.Context, url string, header http.Header, body 
 		return Response{}, errors.New("the response is not HTTP")
 	}
 	return Response{response.StatusCode, response.Header, beginning(ctx, response)}, nil
+}
+
+// connection is a connection to a receiver. Before the first byte of a request is written, it calls due, whose error
+// fails the write.
+type connection struct {
+	*tls.Conn
+	due atomic.Pointer[func() error] // nil after the first byte
+}
+
+func (c *connection) Write(p []byte) (int, error) {
+	if due := c.due.Swap(nil); due != nil {
+		if err := (*due)(); err != nil {
+			return 0, err
+		}
+	}
+	return c.Conn.Write(p)
 }
 
 // beginning returns the beginning of a response body, as far as it arrives before ctx is done. An incomplete body is

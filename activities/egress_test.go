@@ -6,6 +6,7 @@ import (
 	"context"
 	"crypto/tls"
 	"crypto/x509"
+	"errors"
 	"io"
 	"net"
 	"net/http"
@@ -35,7 +36,8 @@ func start(t *testing.T, server *httptest.Server, timeout time.Duration) (*Egres
 }
 
 func post(e *Egress, url string) (Response, error) {
-	return e.Post(context.Background(), url, http.Header{"User-Agent": {UserAgent}}, []byte(`{"id":"evt_1"}`))
+	return e.Post(context.Background(), url, http.Header{"User-Agent": {UserAgent}}, []byte(`{"id":"evt_1"}`),
+		func() error { return nil })
 }
 
 func TestPost(t *testing.T) {
@@ -315,5 +317,20 @@ func TestPostReplacesClosedConnection(t *testing.T) {
 			t.Errorf("POST: %+v, %v, want status 200", response, err)
 		}
 		<-closed
+	}
+}
+
+// TestPostThatIsNoLongerDue checks that a request whose connection is ready is not sent if it is no longer due.
+func TestPostThatIsNoLongerDue(t *testing.T) {
+	t.Parallel()
+	var requests atomic.Int32
+	e, url := receiver(t, time.Minute, func(http.ResponseWriter, *http.Request) { requests.Add(1) })
+	late := errors.New("late")
+	for _, due := range []error{nil, late, nil, late} { // over a new connection and over a kept one
+		before := requests.Load()
+		_, err := e.Post(t.Context(), url, http.Header{}, []byte(`{}`), func() error { return due })
+		if sent := requests.Load() - before; (err == nil) != (due == nil) || (sent == 1) != (due == nil) {
+			t.Errorf("due %v: got error %v and %d requests", due, err, sent)
+		}
 	}
 }

@@ -30,7 +30,11 @@ func (d *Deliveries) test(ctx context.Context, in app.WebhookTest) (app.WebhookT
 	case outgoing.Unreadable:
 		return app.WebhookTestResult{}, d.unreadable(outgoing)
 	}
-	return d.recordTest(ctx, in, d.post(ctx, outgoing))
+	made, err := d.post(ctx, outgoing, func() error { return nil })
+	if err != nil {
+		return app.WebhookTestResult{}, err
+	}
+	return d.recordTest(ctx, in, made)
 }
 
 func (d *Deliveries) recordTest(
