@@ -4,6 +4,7 @@ import { Buffer } from "node:buffer";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
+import { connect } from "node:net";
 import { fileURLToPath } from "node:url";
 import { after, before, describe, it } from "node:test";
 
@@ -103,6 +104,14 @@ describe("@comanda/client", { skip }, () => {
       assert.equal(paid?.amountMinor, 2500, output);
       const { data: order } = await client.GET("/orders/{id}", { params: { path: { id: paid.order.id } } });
       assert.equal(output.split("\n")[0], `order ${order.orderId} is paid`); // it may be delivered several times
+
+      const sender = connect(port, "127.0.0.1"); // closes in the middle of the body
+      const closed = new Promise((resolve) => sender.on("error", () => {}).on("close", resolve));
+      sender.end("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{");
+      await closed;
+      const [webhook] = (await client.GET("/webhooks")).data;
+      const { data: test } = await client.POST("/webhooks/{id}/test", { params: { path: { id: webhook.id } } });
+      assert.equal(test.statusCode, 204, output);
     } finally {
       program.kill();
     }

@@ -38,7 +38,13 @@ func TestGoClient(t *testing.T) {
 	})
 	must(t, err)
 
-	paid := runDocumented(t, key.Key)
+	output, stop := runDocumented(t, key.Key)
+	var paid string
+	select {
+	case paid = <-output:
+	case <-time.After(waitLimit):
+		t.Fatalf("the program of docs/integrate.md has received no event within %s", waitLimit)
+	}
 	orders, err := client.ListOrders(t.Context(), comanda.ListOrdersParams{})
 	must(t, err)
 	if len(orders.Data) != 1 {
@@ -47,6 +53,20 @@ func TestGoClient(t *testing.T) {
 	order := orders.Data[0]
 	if paid != "order "+order.OrderID+" is paid" || order.TotalMinor != 1900 || order.PaidMinor != order.TotalMinor {
 		t.Errorf("got %q and order %+v, want a paid order of 1900", paid, order)
+	}
+
+	webhooks, err := client.ListWebhooks(t.Context())
+	must(t, err)
+	test, err := client.TestWebhook(t.Context(), webhooks.Data[0].ID)
+	must(t, err)
+	if test.StatusCode != 204 {
+		t.Errorf("test event: got %+v, want 204", test)
+	}
+	stop()
+	for text := range output {
+		if text != paid { // an event may be delivered several times
+			t.Errorf("after a test event: got %q, want no line", text)
+		}
 	}
 
 	change := comanda.ChangeOrderStatusRequest{Status: comanda.OrderStatusConfirmed}
@@ -60,8 +80,8 @@ func TestGoClient(t *testing.T) {
 }
 
 // runDocumented runs the Go program of docs/integrate.md#use-the-api behind a proxy that terminates TLS. It returns the
-// first line of the program's output.
-func runDocumented(t *testing.T, key string) string {
+// lines of the program's output, and a function that ends the program.
+func runDocumented(t *testing.T, key string) (lines <-chan string, stop func()) {
 	t.Helper()
 	page, err := os.ReadFile("../../../docs/integrate.md")
 	must(t, err)
@@ -95,20 +115,17 @@ func runDocumented(t *testing.T, key string) string {
 	output, err := cmd.StdoutPipe()
 	must(t, err)
 	must(t, cmd.Start())
-	line := make(chan string, 1)
+	read := make(chan string, 100)
 	go func() {
-		text, _ := bufio.NewReader(output).ReadString('\n')
-		line <- strings.TrimSpace(text)
+		defer close(read)
+		for scanner := bufio.NewScanner(output); scanner.Scan(); {
+			read <- scanner.Text()
+		}
 	}()
+	stop = func() { cmd.Process.Kill() }
 	t.Cleanup(func() {
-		cmd.Process.Kill()
+		stop()
 		cmd.Wait()
 	})
-	select {
-	case text := <-line:
-		return text
-	case <-time.After(waitLimit):
-		t.Fatalf("the program of docs/integrate.md has received no event within %s", waitLimit)
-		return ""
-	}
+	return read, stop
 }
