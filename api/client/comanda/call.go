@@ -61,32 +61,37 @@ func (c *Client) do(ctx context.Context, in call, out *envelope, options []CallO
 	if err != nil {
 		return err
 	}
-	refresh := c.refresh
-	if in.signsIn || in.signsOut {
-		if err := c.session.lock(ctx); err != nil {
-			return err
-		}
-		defer c.session.unlock()
-		refresh = c.refreshLocked
-	}
-	token := c.session.current()
-	err = c.send(ctx, r, token, out)
+	token, err := c.attempt(ctx, r, out)
 	if refused, ok := errors.AsType[*Error](err); ok && refused.Code == ErrorCodeTokenExpired && !in.public &&
 		c.config.APIKey == "" && token != "" {
-		if err := refresh(ctx, token); err != nil {
+		if err := c.refresh(ctx, token); err != nil {
 			return err
 		}
-		err = c.send(ctx, r, c.session.current(), out)
+		_, err = c.attempt(ctx, r, out)
 	}
+	return err
+}
+
+// attempt sends a request with the token of the session, and returns that token. A request that changes the session
+// waits for its turn.
+func (c *Client) attempt(ctx context.Context, r *request, out *envelope) (token string, err error) {
+	if r.signsIn || r.signsOut {
+		if err := c.session.lock(ctx); err != nil {
+			return "", err
+		}
+		defer c.session.unlock()
+	}
+	token = c.session.current()
+	err = c.send(ctx, r, token, out)
 	switch {
 	case err != nil:
-		return err
-	case in.signsIn:
-		return c.signIn(in, out.Data)
-	case in.signsOut:
+		return token, err
+	case r.signsIn:
+		return token, c.signIn(r.call, out.Data)
+	case r.signsOut:
 		c.session.forget()
 	}
-	return nil
+	return token, nil
 }
 
 func (c *Client) prepare(in call, options []CallOption) (*request, error) {

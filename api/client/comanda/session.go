@@ -83,8 +83,17 @@ func (c *Client) refresh(ctx context.Context, expired string) error {
 	if err := c.session.lock(ctx); err != nil {
 		return err
 	}
-	defer c.session.unlock()
-	return c.refreshLocked(ctx, expired)
+	done := make(chan error, 1)
+	go func() { // other calls need the result even if this one is cancelled
+		defer c.session.unlock()
+		done <- c.refreshLocked(context.WithoutCancel(ctx), expired)
+	}()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return ctx.Err()
+	}
 }
 
 func (c *Client) refreshLocked(ctx context.Context, expired string) error {
@@ -100,8 +109,7 @@ func (c *Client) refreshLocked(ctx context.Context, expired string) error {
 	if err != nil {
 		return err
 	}
-	// Other calls need the result even if this one is cancelled.
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), refreshTimeout)
+	ctx, cancel := context.WithTimeout(ctx, refreshTimeout)
 	defer cancel()
 	var out envelope
 	if err := c.send(ctx, r, "", &out); err != nil {

@@ -1,6 +1,7 @@
 package comanda
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net/http"
@@ -136,6 +137,45 @@ func TestLostRefresh(t *testing.T) {
 	}
 	if err := get(c); err != nil {
 		t.Error(err)
+	}
+}
+
+// A call returns when its context ends. The refresh continues for the other calls.
+func TestRefreshOutlivesItsCall(t *testing.T) {
+	t.Parallel()
+	for name, call := range map[string]func(context.Context, *Client) error{
+		"GetOrder": func(ctx context.Context, c *Client) error {
+			_, err := c.GetOrder(ctx, "ord_1")
+			return err
+		},
+		"Logout": func(ctx context.Context, c *Client) error {
+			_, err := c.Logout(ctx)
+			return err
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			ctx, cancel := context.WithCancel(t.Context())
+			continued := make(chan struct{})
+			s := newService(t, respond(200, `{"accessToken":"first"}`), refuse(401, "TOKEN_EXPIRED"),
+				func(w http.ResponseWriter, r *http.Request) {
+					cancel()
+					<-continued
+					respond(200, `{"accessToken":"second"}`)(w, r)
+				})
+			c, _ := s.client(Config{})
+			if _, err := c.Login(t.Context(), LoginRequest{}); err != nil {
+				t.Fatal(err)
+			}
+			err := call(ctx, c)
+			close(continued)
+			if !errors.Is(err, context.Canceled) {
+				t.Errorf("got %v, want %v", err, context.Canceled)
+			}
+			if err := c.session.lock(t.Context()); err != nil || c.AccessToken() != "second" {
+				t.Errorf("after the refresh: got the token %q and error %v, want the second", c.AccessToken(), err)
+			}
+		})
 	}
 }
 
