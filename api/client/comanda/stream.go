@@ -10,6 +10,7 @@ import (
 	"fmt"
 	"io"
 	"iter"
+	"mime"
 	"net/http"
 	"strconv"
 	"strings"
@@ -60,7 +61,8 @@ type StreamedEvent struct {
 // event: none is skipped, and none is repeated. A program that continues after a restart stores the cursor of the
 // last event that it has handled.
 //
-// It ends with an error if ctx is done, if the service refuses the stream, or with [ErrEventsErased].
+// It ends with an error if ctx is done, if the service refuses the stream or responds with another content type, if the
+// session is lost, or with [ErrEventsErased].
 //
 // For members with the role ADMIN or higher and API keys with the scope webhooks:manage.
 func (c *Client) StreamEvents(ctx context.Context, params StreamEventsParams) iter.Seq2[StreamedEvent, error] {
@@ -87,6 +89,15 @@ func (s *eventStream) follow(ctx context.Context) error {
 	for {
 		token := s.session.current()
 		err := s.connect(ctx, token)
+		if expired, ok := errors.AsType[*Error](err); ok && expired.Code == ErrorCodeTokenExpired &&
+			s.config.APIKey == "" && token != "" {
+			if err = s.refresh(ctx, token); err == nil {
+				continue
+			}
+			if ctx.Err() == nil && s.session.current() == "" {
+				return err
+			}
+		}
 		refused, _ := errors.AsType[*Error](err)
 		_, untrusted := errors.AsType[*tls.CertificateVerificationError](err)
 		switch {
@@ -95,11 +106,6 @@ func (s *eventStream) follow(ctx context.Context) error {
 		case ctx.Err() != nil:
 			return ctx.Err()
 		case refused == nil && !untrusted, refused != nil && temporary(refused):
-		case refused != nil && refused.Code == ErrorCodeTokenExpired && s.config.APIKey == "" && token != "":
-			if err := s.refresh(ctx, token); err != nil {
-				return err
-			}
-			continue
 		case refused != nil && s.cursor != "" && names(refused, "Last-Event-ID"):
 			return fmt.Errorf("%w: %w", ErrEventsErased, err)
 		default:
@@ -212,10 +218,17 @@ func (s *eventStream) open(ctx context.Context, token string) (*http.Response, e
 	if err != nil {
 		return nil, broken(ctx, err)
 	}
-	if response.StatusCode == http.StatusOK {
+	contentType := response.Header.Get("Content-Type")
+	media, _, _ := mime.ParseMediaType(contentType)
+	if response.StatusCode == http.StatusOK && media == "text/event-stream" {
 		return response, nil
 	}
 	defer response.Body.Close()
+	if response.StatusCode == http.StatusOK {
+		return nil, refusal(in, response, &Error{
+			Message: fmt.Sprintf("the Content-Type is %q, want text/event-stream", contentType),
+		})
+	}
 	var out envelope
 	text, _ := io.ReadAll(io.LimitReader(response.Body, 1<<20)) // without a body, the status remains
 	_ = json.Unmarshal(text, &out)

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net"
 	"net/http"
 	"slices"
 	"strings"
@@ -129,7 +130,8 @@ func TestStreamIsSilent(t *testing.T) {
 					}
 				}
 			}()
-			return &http.Response{StatusCode: http.StatusOK, Body: body}, nil
+			header := http.Header{"Content-Type": {"text/event-stream"}}
+			return &http.Response{StatusCode: http.StatusOK, Header: header, Body: body}, nil
 		})
 		c, err := New("https://orders.example", Config{APIKey: "x", HTTP: &http.Client{Transport: transport}})
 		if err != nil {
@@ -183,11 +185,70 @@ func TestStreamRefreshesItsToken(t *testing.T) {
 	}
 }
 
+// While the service cannot be reached or refuses for a time, a refresh of the token is a break. The stream ends with the
+// session.
+func TestStreamRepeatsItsRefresh(t *testing.T) {
+	t.Parallel()
+	expired := refuse(401, "TOKEN_EXPIRED")
+	s := newService(t, respond(200, `{"accessToken":"first"}`),
+		expired, // the connection for the refresh fails
+		expired, refuse(429, "RATE_LIMITED", "Retry-After", "60"),
+		expired, respond(200, `{"accessToken":"second"}`))
+	s.responses = append(s.responses, s.stream("", sent(1)), expired, refuse(401, "TOKEN_REVOKED"))
+	c, waits := s.client(Config{MaxRetries: -1})
+	if _, err := c.Login(t.Context(), LoginRequest{}); err != nil {
+		t.Fatal(err)
+	}
+	transport, down := c.http.Transport, true
+	c.http.Transport = roundTripper(func(r *http.Request) (*http.Response, error) {
+		if r.URL.Path == "/auth/refresh" && down {
+			down = false
+			return nil, &net.OpError{Op: "dial", Err: errors.New("connection refused")}
+		}
+		return transport.RoundTrip(r)
+	})
+	var got []string
+	var last error
+	for event, err := range c.StreamEvents(t.Context(), StreamEventsParams{}) {
+		if last = err; err == nil {
+			got = append(got, event.Cursor)
+		}
+	}
+	if refused, ok := errors.AsType[*Error](last); !ok || refused.Code != ErrorCodeTokenRevoked {
+		t.Errorf("end: got %v, want TOKEN_REVOKED", last)
+	}
+	want := []time.Duration{750 * time.Millisecond, time.Minute, 750 * time.Millisecond}
+	if !slices.Equal(got, []string{"p1"}) || !slices.Equal(*waits, want) {
+		t.Errorf("got the events %q after waits %v, want p1 after %v", got, *waits, want)
+	}
+}
+
+// Another response than a stream, such as the page of a proxy, ends the stream.
+func TestStreamOfAnotherType(t *testing.T) {
+	t.Parallel()
+	for _, contentType := range []string{"text/html; charset=utf-8", "application/json", ""} {
+		s := newService(t, func(w http.ResponseWriter, _ *http.Request) {
+			w.Header()["Content-Type"] = []string{contentType}
+			fmt.Fprint(w, "<html>\n\n</html>\n")
+		})
+		c, waits := s.client(Config{APIKey: "x"})
+		var errs []error
+		for _, err := range c.StreamEvents(t.Context(), StreamEventsParams{}) {
+			errs = append(errs, err)
+		}
+		if len(errs) != 1 || !strings.Contains(errs[0].Error(), fmt.Sprintf("Content-Type is %q", contentType)) ||
+			len(*waits) > 0 {
+			t.Errorf("%q: got %v after waits %v, want one error that names the type", contentType, errs, *waits)
+		}
+	}
+}
+
 // The end of the context ends an open stream and a wait.
 func TestStreamIsCancelled(t *testing.T) {
 	t.Parallel()
 	for name, response := range map[string]http.HandlerFunc{
 		"open": func(w http.ResponseWriter, r *http.Request) {
+			w.Header().Set("Content-Type", "text/event-stream")
 			fmt.Fprint(w, sent(1))
 			_ = http.NewResponseController(w).Flush()
 			<-r.Context().Done()

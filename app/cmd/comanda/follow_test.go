@@ -35,6 +35,9 @@ func newFakeStream(t *testing.T, serve func(n int, w http.ResponseWriter, r *htt
 	t.Helper()
 	f := &fakeStream{serve: serve}
 	f.Server = httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path == "/events/stream" {
+			w.Header().Set("Content-Type", "text/event-stream")
+		}
 		f.mu.Lock()
 		f.opened++
 		n := f.opened
