@@ -18,6 +18,7 @@ import (
 	"time"
 
 	"github.com/comanda-dev/comanda/activities"
+	sdk "github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 	"github.com/comanda-dev/comanda/app/boot"
 	"github.com/comanda-dev/comanda/app/listen"
@@ -42,9 +43,13 @@ func serviceFlags(flags *flag.FlagSet, environ map[string]string) (*service, err
 	return s, err
 }
 
-// client returns the base URL of the API and a client for it. The service accepts HTTPS only.
+// client returns the base URL of the API and a client for it. The key is sent to this URL only: it must use HTTPS,
+// except for hosts of this machine, and redirects are refused.
 func (s *service) client() (*url.URL, *http.Client, error) {
-	base, err := webURL("--url", s.url)
+	if _, err := sdk.New(s.url, sdk.Config{}); err != nil {
+		return nil, nil, fmt.Errorf("--url: %w", err)
+	}
+	base, err := url.Parse(s.url)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -60,7 +65,9 @@ func (s *service) client() (*url.URL, *http.Client, error) {
 		}
 		transport.TLSClientConfig = &tls.Config{RootCAs: roots, MinVersion: tls.VersionTLS12}
 	}
-	return base, &http.Client{Transport: transport}, nil
+	return base, &http.Client{Transport: transport, CheckRedirect: func(r *http.Request, _ []*http.Request) error {
+		return fmt.Errorf("redirect to %s refused; pass the address of the service with --url", r.URL)
+	}}, nil
 }
 
 // explained adds the resolution to an error about the certificate of the service.

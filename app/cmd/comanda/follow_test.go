@@ -250,6 +250,12 @@ func TestTriggerRefuses(t *testing.T) {
 			fmt.Fprintf(w, `{"success":true,"data":{"mode":%q,"scopes":[%s]}}`, mode, scopes)
 		}
 	}
+	redirect := func(_ int, w http.ResponseWriter, r *http.Request) {
+		if r.URL.Path != "/store" {
+			t.Errorf("request: got %s %s, want no other than GET /store", r.Method, r.URL)
+		}
+		http.Redirect(w, r, "/moved", http.StatusMovedPermanently)
+	}
 	for name, test := range map[string]struct {
 		serve func(int, http.ResponseWriter, *http.Request)
 		key   string
@@ -263,7 +269,10 @@ func TestTriggerRefuses(t *testing.T) {
 			"lacks write:products"},
 		"unknown type": {nil, "svc_test_sk_1", []string{"customer.updated"}, 1,
 			"supported are customer.created, order.cancelled"},
-		"no key":       {nil, "", []string{"order.created"}, 1, keyVariable},
+		"no key": {nil, "", []string{"order.created"}, 1, keyVariable},
+		"clear text": {nil, "svc_test_sk_1", []string{"order.created", "--url", "http://comanda.invalid"}, 1,
+			"must begin with https://"},
+		"redirect":     {redirect, "svc_test_sk_1", []string{"order.created"}, 1, "/moved refused"},
 		"two types":    {nil, "svc_test_sk_1", []string{"order.created", "order.completed"}, 2, "comanda trigger"},
 		"unknown flag": {nil, "svc_test_sk_1", []string{"order.created", "--live"}, 2, "comanda trigger"},
 	} {
