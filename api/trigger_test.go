@@ -67,24 +67,30 @@ func TestTriggeredEventsAreFollowed(t *testing.T) {
 		now = now.Add(time.Millisecond)
 		return now
 	}}
-	for _, kind := range trigger.Supported() {
-		w.run(kind, func(t *testing.T) {
-			text, err := caller.Trigger(t.Context(), kind)
-			if err != nil || !strings.Contains(text, " ") {
-				t.Fatalf("%s: got %q and error %v, want a description", kind, text, err)
-			}
-			w.dispatch()
-			for got := ""; got != kind; {
-				select {
-				case got = <-arrived:
-				case <-time.After(30 * time.Second):
-					t.Fatalf("events within 30 s: got none of the type %s, want one", kind)
+	sunday := object{"sun": []object{{"from": "18:00", "to": "22:00"}}} // noon is on a Saturday
+	for name, hours := range map[string]object{
+		"open": {"PICKUP": nil, "DINE_IN": nil}, "closed": {"PICKUP": sunday, "DINE_IN": sunday},
+	} {
+		w.do("PATCH", "/settings", w.token("OWNER", issued.StoreID), object{"openingHours": hours}).ok(200, nil)
+		for _, kind := range trigger.Supported() {
+			w.run(kind+", "+name, func(t *testing.T) {
+				text, err := caller.Trigger(t.Context(), kind)
+				if err != nil || !strings.Contains(text, " ") {
+					t.Fatalf("%s: got %q and error %v, want a description", kind, text, err)
 				}
-			}
-		})
+				w.dispatch()
+				for got := ""; got != kind; {
+					select {
+					case got = <-arrived:
+					case <-time.After(30 * time.Second):
+						t.Fatalf("events within 30 s: got none of the type %s, want one", kind)
+					}
+				}
+			})
+		}
 	}
-	if n := w.text("SELECT count(*) FROM products WHERE name = 'Demo dish'"); n != "2" {
-		t.Errorf("products named %s: got %s, want one, and that of product.created", trigger.DishName, n)
+	if n := w.text("SELECT count(*) FROM products WHERE name = 'Demo dish'"); n != "3" {
+		t.Errorf("products named %s: got %s, want one, and two of product.created", trigger.DishName, n)
 	}
 	after := w.text("SELECT count(*) FROM outbox WHERE store_id = '" + string(w.stores["own"].id) + "'")
 	if after != live {

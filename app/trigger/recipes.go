@@ -2,10 +2,13 @@ package trigger
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net/http"
 	"net/url"
 	"time"
+
+	"github.com/comanda-dev/comanda/api/client/comanda"
 )
 
 // object is a JSON object.
@@ -99,15 +102,35 @@ func placed(text string, next func(context.Context, *Client, order) error) func(
 			return "", err
 		}
 		var o order
-		err = c.call(ctx, http.MethodPost, "/orders", object{
+		wanted := object{
 			"items": []object{{"productId": dish.ID, "quantity": 1}}, "fulfillmentType": "PICKUP", "source": "API",
 			"customer": object{"name": "Demo guest", "email": fmt.Sprintf("guest-%d@example.com", c.Now().UnixNano())},
-		}, &o)
+		}
+		err = c.call(ctx, http.MethodPost, "/orders", wanted, &o)
+		if next := nextOpenAt(err); next != "" {
+			wanted["requestedFor"] = next
+			err = c.call(ctx, http.MethodPost, "/orders", wanted, &o)
+		}
 		if err == nil && next != nil {
 			err = next(ctx, c, o)
 		}
 		return fmt.Sprintf(text, o.Number), err
 	}
+}
+
+// nextOpenAt returns the time at which a store takes orders again, or "" unless it has refused an order because it is
+// closed.
+func nextOpenAt(err error) string {
+	refused, ok := errors.AsType[*comanda.Error](err)
+	if !ok || refused.Code != comanda.ErrorCodeStoreClosed {
+		return ""
+	}
+	for _, detail := range refused.Details {
+		if detail.Path == "nextOpenAt" {
+			return detail.Message
+		}
+	}
+	return ""
 }
 
 // toStatus changes the status of an order.
@@ -159,13 +182,36 @@ func refunded(ctx context.Context, c *Client, o order) error {
 	}, nil)
 }
 
-// reserved returns a recipe that creates a reservation for tomorrow and then changes its status, unless it is "".
+// searchedDays is the number of days, from today, in which a reservation is placed.
+const searchedDays = 31
+
+// freeSlot returns the last start of the first day on which a party of one can reserve. The first start may become too
+// early before the reservation is placed.
+func (c *Client) freeSlot(ctx context.Context) (string, error) {
+	for day := range searchedDays {
+		var slots []struct{ StartAt string }
+		date := c.Now().UTC().AddDate(0, 0, day).Format(time.DateOnly)
+		err := c.call(ctx, http.MethodGet, "/reservations/slots?partySize=1&date="+date, nil, &slots)
+		if err != nil {
+			return "", err
+		}
+		if len(slots) > 0 {
+			return slots[len(slots)-1].StartAt, nil
+		}
+	}
+	return "", fmt.Errorf("the store takes no reservation within %d days", searchedDays)
+}
+
+// reserved returns a recipe that creates a reservation and then changes its status, unless it is "".
 func reserved(action, status string) func(context.Context, *Client, store) (string, error) {
 	return func(ctx context.Context, c *Client, _ store) (string, error) {
+		startAt, err := c.freeSlot(ctx)
+		if err != nil {
+			return "", err
+		}
 		var reservation struct{ ID string }
-		err := c.call(ctx, http.MethodPost, "/reservations", object{
-			"customer": object{"name": "Demo guest"}, "partySize": 1,
-			"startAt": c.Now().Add(24 * time.Hour).UTC().Truncate(time.Minute).Format(time.RFC3339),
+		err = c.call(ctx, http.MethodPost, "/reservations", object{
+			"customer": object{"name": "Demo guest"}, "partySize": 1, "startAt": startAt,
 		}, &reservation)
 		if err == nil && status != "" {
 			change := object{"status": status}

@@ -13,6 +13,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/comanda-dev/comanda/api/client/comanda"
 )
 
 // DishName is the name of the product that is ordered.
@@ -48,7 +50,7 @@ func (c *Client) Trigger(ctx context.Context, eventType string) (string, error) 
 	}
 	var s store
 	if err := c.call(ctx, http.MethodGet, "/store", nil, &s); err != nil {
-		return "", err
+		return "", fmt.Errorf("cannot read the store: %w", err)
 	}
 	if s.Mode != "test" {
 		return "", errors.New("the API key is a live key; use a test key, whose events stay in the sandbox")
@@ -59,7 +61,11 @@ func (c *Client) Trigger(ctx context.Context, eventType string) (string, error) 
 				strings.Join(recipe.scopes, " and "), scope)
 		}
 	}
-	return recipe.run(ctx, c, s)
+	text, err := recipe.run(ctx, c, s)
+	if err != nil {
+		return "", fmt.Errorf("cannot cause %s: %w", eventType, err)
+	}
+	return text, nil
 }
 
 // livePrefix is the prefix of live keys.
@@ -84,7 +90,7 @@ func (s store) currency() string {
 	return "EUR"
 }
 
-// call sends a request and decodes the data of the response into out, unless it is nil.
+// call sends a request and decodes the data of the response into out, unless it is nil. A refusal is a [comanda.Error].
 func (c *Client) call(ctx context.Context, method, path string, in, out any) error {
 	path, query, _ := strings.Cut(path, "?")
 	address := c.API.JoinPath(path)
@@ -115,16 +121,17 @@ func (c *Client) call(ctx context.Context, method, path string, in, out any) err
 		return err
 	}
 	var result struct {
-		Success bool
-		Data    json.RawMessage
-		Error   struct{ Code, Message string }
+		Data  json.RawMessage
+		Error *comanda.Error
 	}
-	if err := json.Unmarshal(text, &result); err != nil {
-		return fmt.Errorf("%s %s: %s, and the body is not JSON; is %s the address of Comanda?", method, path,
+	err = json.Unmarshal(text, &result)
+	if err != nil || result.Error == nil && response.StatusCode > 299 {
+		return fmt.Errorf("%s %s: %s, and the body is not a response of Comanda; is %s its address?", method, path,
 			response.Status, c.API)
 	}
-	if !result.Success {
-		return fmt.Errorf("%s %s: %s: %s", method, path, result.Error.Code, result.Error.Message)
+	if result.Error != nil {
+		result.Error.Operation, result.Error.StatusCode = method+" "+path, response.StatusCode
+		return result.Error
 	}
 	if out == nil {
 		return nil
