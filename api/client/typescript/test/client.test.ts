@@ -44,6 +44,7 @@ test("an error has the members of the response", async () => {
           code: "VALIDATION_FAILED",
           message: "the request is invalid",
           details: [{ path: "items[0].quantity", message: "must be at least 1" }],
+          allowedTransitions: ["CONFIRMED"],
           requestId: "req_7",
         },
       },
@@ -58,6 +59,7 @@ test("an error has the members of the response", async () => {
     code: "VALIDATION_FAILED",
     message: "the request is invalid",
     details: [{ path: "items[0].quantity", message: "must be at least 1" }],
+    allowedTransitions: ["CONFIRMED"],
     requestId: "req_7",
   });
 });
