@@ -17,7 +17,8 @@ export interface ErrorContent {
 
 /**
  * An error response of the API. If no response arrived, the status is 0, the code is `UNREACHABLE`, and `cause` is the
- * error of `fetch`. The code of a response that is not the API's, for example of a proxy, is `UNKNOWN`.
+ * error of `fetch`. A response whose body breaks counts as none. The code of a response that is not the API's, for
+ * example of a proxy, is `UNKNOWN`.
  */
 export class ComandaError extends Error {
   override readonly name = "ComandaError";
@@ -56,6 +57,22 @@ export async function errorOf(response: Response): Promise<ComandaError> {
     requestId: text(error.requestId) ?? response.headers.get("X-Request-Id") ?? undefined,
     retryAfter: wait === undefined ? undefined : Math.ceil(wait / 1000),
   });
+}
+
+/** Parses the body of a successful response. Throws a ComandaError if it is not JSON. */
+export function parse(body: string, response: Response): unknown {
+  try {
+    return JSON.parse(body);
+  } catch (cause) {
+    const requestId = response.headers.get("X-Request-Id") ?? undefined;
+    throw new ComandaError({
+      status: response.status,
+      code: "UNKNOWN",
+      message: "the response is not JSON",
+      requestId,
+      cause,
+    });
+  }
 }
 
 /** Returns the code of an error response without reading its body, undefined if the response is not the API's. */

@@ -1,5 +1,5 @@
 import { tokenIssuers } from "./generated/operations.js";
-import { codeOf } from "./error.js";
+import { codeOf, parse } from "./error.js";
 
 /** The tokens of a session. Browsers keep the refresh token in a cookie that scripts cannot read. */
 export interface Tokens {
@@ -90,7 +90,7 @@ export class Session {
     if (!path.startsWith(this.#prefix)) return;
     if (path === this.#logoutPath) return this.#end();
     if (!tokenIssuers.has(path)) return;
-    const { data } = (await response.clone().json()) as { data: { accessToken: string } };
+    const { data } = parse(await response.clone().text(), response) as { data: { accessToken: string } };
     const cookie = response.headers.getSetCookie?.().find((one) => one.startsWith(`${this.#cookie}=`));
     const refreshToken = cookie?.slice(this.#cookie.length + 1).split(";", 1)[0] || this.#tokens.refreshToken;
     this.#ended = false;
