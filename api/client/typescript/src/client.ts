@@ -106,7 +106,12 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
     session.authorize(request, path);
     let response = await received(request, streamed);
     if (await session.needsToken(response, used)) {
-      if (session.accessToken === used) await renewed(session, used, request.signal);
+      try {
+        if (session.accessToken === used) await renewed(session, used, request.signal);
+      } catch (error) {
+        if (used || request.signal.aborted) throw error;
+        return response; // there is no session, and the operation may need none
+      }
       session.authorize(repetition, path);
       response = await received(repetition, streamed);
     }

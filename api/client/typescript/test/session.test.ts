@@ -92,6 +92,15 @@ test("a refresh that may have been processed is not repeated, and keeps the sess
   }
 });
 
+test("the error of a public operation is not replaced by that of a refresh", async () => {
+  for (const refusal of [failure(401, "TOKEN_REVOKED"), new TypeError("fetch failed")]) {
+    const { client, used } = service({}, () => refusal);
+    const reset = client.POST("/auth/password-reset/confirm", { body: { token: "t", password: "a long password" } });
+    await expect(reset).rejects.toMatchObject({ status: 401, code: "TOKEN_INVALID", requestId: "req_1" });
+    expect(used).toHaveLength(1);
+  }
+});
+
 test("a refresh with the status 429 is repeated, a bounded number of times", async () => {
   const { client, used } = service({ accessToken: "old", refreshToken: "r" }, () =>
     failure(429, "RATE_LIMITED", { "Retry-After": "0" }),
