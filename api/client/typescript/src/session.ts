@@ -22,7 +22,8 @@ const realms = {
 /**
  * A session of a user or a customer. It adopts the tokens of the responses to logins, and renews an expired access
  * token. Each refresh token is valid once, and the service ends all sessions if one is used twice. Therefore, only one
- * refresh runs at a time, and a refresh without a response is not repeated.
+ * refresh runs at a time, and a refresh without a response is not repeated. It ends the session if the refresh token is
+ * in `Tokens`, because the service may have replaced the token. A browser continues with its cookie.
  */
 export class Session {
   readonly refreshPath: string;
@@ -72,11 +73,18 @@ export class Session {
   }
 
   async #exchange(stale: string | undefined, send: () => Promise<Response>): Promise<Response> {
-    const response = await this.#locked(send);
-    if (this.#tokens.accessToken !== stale) return response; // a login or a logout was faster
-    if (response.ok) await this.adopt(response, this.refreshPath);
-    else if (response.status === 401) this.#end();
-    return response;
+    const { refreshToken } = this.#tokens;
+    const replaced = () => this.#tokens.accessToken !== stale; // a login or a logout was faster
+    try {
+      const response = await this.#locked(send);
+      if (replaced()) return response;
+      if (response.ok) await this.adopt(response, this.refreshPath);
+      else if (response.status === 401 || (refreshToken && response.status >= 500)) this.#end();
+      return response;
+    } catch (cause) {
+      if (refreshToken && !replaced() && !unsent(cause)) this.#end();
+      throw cause;
+    }
   }
 
   /** Prevents that two tabs of a browser use the same cookie. */
@@ -104,3 +112,10 @@ export class Session {
     this.#onChange(this.#tokens);
   }
 }
+
+/** The codes of errors of Node that precede a connection. */
+const connecting = new Set<unknown>(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+
+/** Reports whether a request failed before it was sent. */
+const unsent = (error: unknown) =>
+  error instanceof Error && connecting.has((error.cause as { code?: unknown } | undefined)?.code);

@@ -83,13 +83,57 @@ test("the end of the session is the error of the calls, and nothing refreshes un
   expect((await client.GET("/store")).data.storeId).toBe("sto_1");
 });
 
-test("a refresh that may have been processed is not repeated, and keeps the session", async () => {
-  for (const refusal of [failure(503, "UNAVAILABLE", { "Retry-After": "0" }), new TypeError("fetch failed")]) {
-    const { client, used, changes } = service({ accessToken: "old", refreshToken: "r" }, () => refusal);
+test("a refresh that may have been processed is not repeated, and ends the session", async () => {
+  const broken = () => new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) });
+  const losses = [
+    () => failure(503, "UNAVAILABLE", { "Retry-After": "0" }),
+    () => new TypeError("fetch failed"),
+    () => new TypeError("fetch failed", { cause: { code: "ECONNRESET" } }),
+    () => new Response(broken()),
+    () => new Response("<html>"),
+  ];
+  for (const loss of losses) {
+    const { client, used, changes } = service({ accessToken: "old", refreshToken: "r" }, () =>
+      used.length === 1 ? loss() : undefined,
+    );
     await expect(client.GET("/store")).rejects.toMatchObject({ name: "ComandaError" });
+    await expect(client.GET("/store")).rejects.toMatchObject({ code: "TOKEN_INVALID" });
     expect(used).toHaveLength(1);
-    expect(changes).toEqual([]);
+    expect(changes).toEqual([{}]);
+    await client.POST("/auth/login", login);
+    expect((await client.GET("/store")).data.storeId).toBe("sto_1");
   }
+});
+
+test("a refresh that was not sent keeps the session", async () => {
+  const causes = [{ code: "ECONNREFUSED" }, { code: "ENOTFOUND" }, { code: "EAI_AGAIN" }];
+  const { client, used, changes } = service({ accessToken: "old", refreshToken: "r" }, () => {
+    const cause = causes.shift();
+    return cause && new TypeError("fetch failed", { cause });
+  });
+  for (let left = causes.length; left > 0; left--)
+    await expect(client.GET("/store")).rejects.toMatchObject({ code: "UNREACHABLE" });
+  expect(changes).toEqual([]);
+  expect((await client.GET("/store")).data.storeId).toBe("sto_1");
+  expect(used).toEqual(Array(4).fill("refreshToken=r"));
+});
+
+test("a browser keeps its session if a refresh is lost: only the service knows which cookie it has", async () => {
+  const { client, used } = service({ accessToken: "old" }, () =>
+    used.length === 1 ? new TypeError("fetch failed") : undefined,
+  );
+  await expect(client.GET("/store")).rejects.toMatchObject({ code: "UNREACHABLE" });
+  expect((await client.GET("/store")).data.storeId).toBe("sto_1");
+});
+
+test("a login or a logout during a refresh has the last word", async () => {
+  const { client, used, changes } = service({ accessToken: "access-1", refreshToken: "r" }, async () => {
+    await client.POST("/auth/logout");
+    return undefined;
+  });
+  await client.POST("/auth/refresh");
+  expect(used).toHaveLength(1);
+  expect(changes).toEqual([{}]);
 });
 
 test("the error of a public operation is not replaced by that of a refresh", async () => {
