@@ -19,6 +19,9 @@ export interface ClientOptions {
   fetch?: (request: Request) => Promise<Response>;
 }
 
+/** The milliseconds in which a refresh must respond: all calls wait for it, and their signals do not end it. */
+const refreshTimeout = 60_000;
+
 type Verb = "get" | "post" | "put" | "patch" | "delete";
 
 /** The paths that have an operation with a method. */
@@ -135,7 +138,9 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
       const url = baseUrl.replace(/\/$/, "") + session.refreshPath;
       const request = new Request(url, { method: "POST", credentials: "include", redirect: "error" });
       session.authorize(request, session.refreshPath);
-      return withRetries(request, false, policy, (attempt) => received(attempt, false));
+      return withRetries(request, false, policy, (attempt) =>
+        received(new Request(attempt, { signal: AbortSignal.timeout(refreshTimeout) }), false),
+      );
     });
     const response = await waitFor(renewal, signal).catch((cause: unknown) => {
       throw signal.aborted ? cause : unreachable(cause);

@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import type { SessionOptions, Tokens } from "../src/index.js";
 import { failure, type Received, serve, success } from "./server.js";
@@ -124,6 +124,20 @@ test("a browser keeps its session if a refresh is lost: only the service knows w
   );
   await expect(client.GET("/store")).rejects.toMatchObject({ code: "UNREACHABLE" });
   expect((await client.GET("/store")).data.storeId).toBe("sto_1");
+});
+
+test("a refresh without a response ends after 60 seconds", async () => {
+  const timeout = new AbortController();
+  const timeouts = vi.spyOn(AbortSignal, "timeout").mockReturnValue(timeout.signal);
+  const { client, used } = service({ accessToken: "old", refreshToken: "r" }, ({ signal }) => {
+    timeout.abort(new DOMException("too late", "TimeoutError"));
+    return signal.aborted ? (signal.reason as Error) : undefined;
+  });
+  await expect(client.GET("/store")).rejects.toMatchObject({ code: "UNREACHABLE", cause: { name: "TimeoutError" } });
+  expect(timeouts.mock.calls).toEqual([[60_000]]);
+  timeouts.mockRestore();
+  await expect(client.GET("/store")).rejects.toMatchObject({ code: "TOKEN_INVALID" });
+  expect(used).toHaveLength(1);
 });
 
 test("a login or a logout during a refresh has the last word", async () => {
