@@ -74,11 +74,15 @@ export class Session {
 
   async #exchange(stale: string | undefined, send: () => Promise<Response>): Promise<Response> {
     const { refreshToken } = this.#tokens;
-    const replaced = () => this.#tokens.accessToken !== stale; // a login or a logout was faster
+    // A login or a logout was faster. A switch of the store replaces only the access token.
+    const replaced = () =>
+      refreshToken ? this.#tokens.refreshToken !== refreshToken : this.#tokens.accessToken !== stale;
     try {
       const response = await this.#locked(send);
+      const accessToken = response.ok ? await accessTokenOf(response) : undefined;
       if (replaced()) return response;
-      if (response.ok) await this.adopt(response, this.refreshPath);
+      if (accessToken)
+        this.#take(response, this.#tokens.accessToken === stale ? accessToken : this.#tokens.accessToken);
       else if (response.status === 401 || (refreshToken && response.status >= 500)) this.#end();
       return response;
     } catch (cause) {
@@ -97,12 +101,14 @@ export class Session {
   async adopt(response: Response, path: string): Promise<void> {
     if (!path.startsWith(this.#prefix)) return;
     if (path === this.#logoutPath) return this.#end();
-    if (!tokenIssuers.has(path)) return;
-    const { data } = parse(await response.clone().text(), response) as { data: { accessToken: string } };
+    if (tokenIssuers.has(path)) this.#take(response, await accessTokenOf(response));
+  }
+
+  #take(response: Response, accessToken: string | undefined) {
     const cookie = response.headers.getSetCookie?.().find((one) => one.startsWith(`${this.#cookie}=`));
     const refreshToken = cookie?.slice(this.#cookie.length + 1).split(";", 1)[0] || this.#tokens.refreshToken;
     this.#ended = false;
-    this.#tokens = { accessToken: data.accessToken, refreshToken };
+    this.#tokens = { accessToken, refreshToken };
     this.#onChange(this.#tokens);
   }
 
@@ -111,6 +117,12 @@ export class Session {
     this.#tokens = {};
     this.#onChange(this.#tokens);
   }
+}
+
+/** Returns the token of a successful login or refresh, without reading its body. */
+async function accessTokenOf(response: Response): Promise<string> {
+  const { data } = parse(await response.clone().text(), response) as { data: { accessToken: string } };
+  return data.accessToken;
 }
 
 /** The codes of errors of Node that precede a connection. */

@@ -19,6 +19,7 @@ function service(
     async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 1));
       if (request.path === "/auth/login") return issue({ user: {}, stores: [] });
+      if (request.path === "/auth/switch-store") return success({ accessToken: "access-switched" });
       if (request.path === "/auth/logout") return success({ message: "bye" });
       if (request.path === "/auth/refresh") {
         used.push(request.headers.get("Cookie"));
@@ -138,6 +139,21 @@ test("a refresh without a response ends after 60 seconds", async () => {
   timeouts.mockRestore();
   await expect(client.GET("/store")).rejects.toMatchObject({ code: "TOKEN_INVALID" });
   expect(used).toHaveLength(1);
+});
+
+test("a refresh that overlaps a switch of the store keeps both new tokens", async () => {
+  const { client, state, used, changes } = service({ accessToken: "access-1", refreshToken: "refresh-1" }, async () => {
+    if (used.length === 1) await client.POST("/auth/switch-store", { body: { storeId: "sto_2" } });
+    return undefined;
+  });
+  await client.POST("/auth/refresh");
+  expect(changes).toEqual([
+    { accessToken: "access-switched", refreshToken: "refresh-1" },
+    { accessToken: "access-switched", refreshToken: "refresh-2" },
+  ]);
+  state.valid = "access-9";
+  await client.GET("/store");
+  expect(used).toEqual(["refreshToken=refresh-1", "refreshToken=refresh-2"]);
 });
 
 test("a login or a logout during a refresh has the last word", async () => {
