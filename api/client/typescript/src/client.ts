@@ -112,7 +112,8 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
       try {
         if (session.accessToken === used) await renewed(session, used, request.signal);
       } catch (error) {
-        if (used || request.signal.aborted) throw error;
+        const none = error instanceof ComandaError && error.status === 401;
+        if (used || !none) throw error;
         return response; // there is no session, and the operation may need none
       }
       session.authorize(repetition, path);
