@@ -220,8 +220,8 @@ func (d *Deliveries) deliverLoaded(
 	return d.record(ctx, made)
 }
 
-// stillDue returns errExpired if no request of an attempt may begin any more. If the attempt was loaded some time ago, it
-// is loaded again: another worker may have taken over the delivery of a suspended worker.
+// stillDue returns errExpired if no request of an attempt may begin any more. If the attempt was loaded some time ago,
+// it is loaded again: another worker may have taken over the delivery of a suspended worker.
 func (d *Deliveries) stillDue(
 	ctx context.Context, in DeliverInput, loaded app.Outgoing, until time.Time, flight *flight,
 ) error {
@@ -270,7 +270,7 @@ func (d *Deliveries) unreadable(outgoing app.Outgoing) error {
 	return errUnreadable
 }
 
-// attempt makes one attempt of the schedule. It returns the error of due, which is called before the request is written.
+// attempt makes one attempt of the schedule. Before the request is written, it calls due, whose error it returns.
 func (d *Deliveries) attempt(
 	ctx context.Context, in DeliverInput, outgoing app.Outgoing, due func() error,
 ) (app.MadeAttempt, error) {

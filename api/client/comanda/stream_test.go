@@ -185,8 +185,8 @@ func TestStreamRefreshesItsToken(t *testing.T) {
 	}
 }
 
-// While the service cannot be reached or refuses for a time, a refresh of the token is a break. The stream ends with the
-// session.
+// While the service cannot be reached or refuses for a time, a refresh of the token is a break. The stream ends with
+// the session.
 func TestStreamRepeatsItsRefresh(t *testing.T) {
 	t.Parallel()
 	expired := refuse(401, "TOKEN_EXPIRED")
