@@ -61,14 +61,18 @@ func listen(
 	if certificate != nil {
 		server.TLSConfig = &tls.Config{GetCertificate: certificate.get, MinVersion: tls.VersionTLS12}
 	}
+	var waiting unused
+	waiting.watch(server)
+	served := make(chan struct{})
 	group.Go(func() error {
+		defer close(served)
 		var err error
 		if certificate != nil {
 			err = server.ServeTLS(listener, "", "")
 		} else {
 			err = server.Serve(listener)
 		}
-		if errors.Is(err, http.ErrServerClosed) {
+		if ctx.Err() != nil && errors.Is(err, net.ErrClosed) {
 			return nil
 		}
 		return err
@@ -77,6 +81,9 @@ func listen(
 		<-ctx.Done()
 		draining, cancel := context.WithTimeout(context.WithoutCancel(ctx), drainTimeout)
 		defer cancel()
+		listener.Close()
+		<-served
+		waiting.wait()
 		return server.Shutdown(draining)
 	})
 	logger.Info().Str("variable", name).Str("address", listener.Addr().String()).Msg("listening")

@@ -1,7 +1,10 @@
 package boot
 
 import (
+	"bufio"
 	"io"
+	"net"
+	"net/http"
 	"testing"
 
 	"golang.org/x/net/http2"
@@ -42,5 +45,33 @@ func TestLimitsOfHTTP2Connections(t *testing.T) {
 			streams, ofStream, ofConnection, maxStreams, maxStreamBuffer, maxConnBuffer)
 	}
 	conn.Close()
+	l.end(t)
+}
+
+// A server that stops responds to the first request of a connection that it has accepted.
+func TestStopAwaitsFirstRequests(t *testing.T) {
+	t.Parallel()
+	l := listenTLS(t, "test.example")
+	conn := dialTLS(t, l.address)
+	defer conn.Close()
+	l.stop()
+	for { // until it accepts no connection
+		refused, err := new(net.Dialer).DialContext(t.Context(), "tcp", l.address)
+		if err != nil {
+			break
+		}
+		refused.Close()
+	}
+	if _, err := io.WriteString(conn, "GET / HTTP/1.1\r\nHost: test.example\r\n\r\n"); err != nil {
+		t.Fatal(err)
+	}
+	response, err := http.ReadResponse(bufio.NewReader(conn), nil)
+	if err != nil {
+		t.Fatalf("first request: %v, want a response", err)
+	}
+	response.Body.Close()
+	if response.StatusCode != http.StatusNotFound {
+		t.Errorf("first request: got status %d, want %d", response.StatusCode, http.StatusNotFound)
+	}
 	l.end(t)
 }
