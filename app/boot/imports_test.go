@@ -50,14 +50,15 @@ var imports = map[string]struct{ may, because string }{
 	"api/client/generate": {"", "it reads the document, not the service"},
 	"app/boot":            {"all", "it wires the packages"},
 	"app/cmd/comanda": {
-		"activities app app/boot app/listen app/trigger app/webhook", "it only calls boot, listen and trigger",
+		"activities api/client/comanda app app/boot app/listen app/trigger app/webhook",
+		"it only calls boot, listen and trigger",
 	},
 	"app/webhook":  {"", "receivers import it without the rest of Comanda"},
 	"app/filter":   {"", "it evaluates expressions without I/O"},
 	"app/otp":      {"app", "it computes codes with a library, and app depends on none"},
 	"app/freeport": {"", "tests of all packages use it"},
 	"app/listen":   {"api/client/comanda app/webhook", "it is a receiver and a client like any other"},
-	"app/trigger":  {"", "it is a client of the API like any other"},
+	"app/trigger":  {"api/client/comanda", "it is a client of the API like any other"},
 	"docs":         {"", "it tests the documents"},
 }
 
