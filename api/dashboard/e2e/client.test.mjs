@@ -106,7 +106,12 @@ describe("@comanda/client", { skip }, () => {
       assert.equal(output.split("\n")[0], `order ${order.orderId} is paid`); // it may be delivered several times
 
       const sender = connect(port, "127.0.0.1"); // closes in the middle of the body
-      const closed = new Promise((resolve) => sender.on("error", () => {}).on("close", resolve));
+      const closed = new Promise((resolve) =>
+        sender
+          .on("error", () => {})
+          .on("close", resolve)
+          .resume(),
+      );
       sender.end("POST / HTTP/1.1\r\nHost: localhost\r\nContent-Length: 9\r\n\r\n{");
       await closed;
       const [webhook] = (await client.GET("/webhooks")).data;
