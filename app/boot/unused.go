@@ -15,8 +15,8 @@ const firstRequest = 5 * time.Second
 // unused holds the connections of a server whose first request has not begun. A client does not repeat a request whose
 // new connection is closed, and http.Server.Shutdown drops the first request of a connection that it has accepted.
 type unused struct {
-	lock sync.Mutex
-	of   map[net.Conn]struct{}
+	conns sync.Map // of net.Conn
+	begun sync.WaitGroup
 }
 
 // unusedKey is the key of the connection in the context of its requests.
@@ -24,11 +24,9 @@ type unusedKey struct{}
 
 // watch makes a server report its connections.
 func (u *unused) watch(server *http.Server) {
-	u.of = map[net.Conn]struct{}{}
 	server.ConnContext = func(ctx context.Context, conn net.Conn) context.Context {
-		u.lock.Lock()
-		defer u.lock.Unlock()
-		u.of[conn] = struct{}{}
+		u.begun.Add(1)
+		u.conns.Store(conn, nil)
 		return context.WithValue(ctx, unusedKey{}, conn)
 	}
 	server.ConnState = func(conn net.Conn, state http.ConnState) {
@@ -38,29 +36,27 @@ func (u *unused) watch(server *http.Server) {
 	}
 	next := server.Handler
 	server.Handler = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		if conn, ok := r.Context().Value(unusedKey{}).(net.Conn); ok {
-			u.remove(conn)
-		}
+		u.remove(r.Context().Value(unusedKey{}))
 		next.ServeHTTP(w, r)
 	})
 }
 
-func (u *unused) remove(conn net.Conn) {
-	u.lock.Lock()
-	defer u.lock.Unlock()
-	delete(u.of, conn)
+func (u *unused) remove(conn any) {
+	if _, waiting := u.conns.LoadAndDelete(conn); waiting {
+		u.begun.Done()
+	}
 }
 
-func (u *unused) count() int {
-	u.lock.Lock()
-	defer u.lock.Unlock()
-	return len(u.of)
-}
-
-// wait waits until each connection has begun its first request, at most for firstRequest. No further connections may be
-// accepted.
+// wait waits until each connection has begun its first request or is closed, at most for firstRequest. No further
+// connections may be accepted.
 func (u *unused) wait() {
-	for end := time.Now().Add(firstRequest); u.count() > 0 && time.Now().Before(end); {
-		time.Sleep(5 * time.Millisecond)
+	begun := make(chan struct{})
+	go func() {
+		u.begun.Wait()
+		close(begun)
+	}()
+	select {
+	case <-begun:
+	case <-time.After(firstRequest):
 	}
 }
