@@ -304,6 +304,7 @@ func (d *Deliveries) post(ctx context.Context, outgoing app.Outgoing, due func()
 		return err
 	})
 	if reason := refused.Load(); reason != nil && err != nil {
+		made.Status, made.Error = app.AttemptFailed, (*reason).Error() // for the span
 		return made, *reason
 	}
 	made.Duration = max(0, d.now().Sub(made.At)) // the clock of the database may be set back

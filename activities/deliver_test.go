@@ -405,7 +405,7 @@ func TestAttemptTakenOverBeforeItsRequest(t *testing.T) {
 			egress, url := start(t, server, time.Minute)
 			store.set(outgoing(url))
 			d := newDeliveries(egress, store)
-			d.policy.Load = 0 // what was loaded is old at once
+			d.policy.Load = 0 // it is loaded again before the request
 			_, err := d.Deliver(t.Context(), DeliverInput{Attempt: 1})
 			due := name == "unchanged"
 			if errors.Is(err, errExpired) == due || (requests.Load() == 1) != due || (len(store.made) == 1) != due {
