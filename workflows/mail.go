@@ -66,8 +66,8 @@ func mailOptions(in JobInput) workflow.ActivityOptions {
 const mailStoreDelay = 5 * time.Second
 
 // sendMail returns the activity that sends a mail. It heartbeats the response of the mail server, so that a repeated
-// execution records the response and does not send the mail again. An error that is not the mail server's has a pause
-// of its own.
+// execution records the response and does not send the mail again. The pause after an
+// error of our own database, and after a claim of another worker, is fixed.
 func sendMail(
 	mails *activities.Mails,
 ) func(context.Context, activities.MailInput) (activities.MailResult, error) {

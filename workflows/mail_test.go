@@ -164,23 +164,29 @@ func (u *unrecorded) EndMail(
 	return nil
 }
 
-// A mail that the mail server has accepted is not sent again while its record fails.
-func TestMailIsSentOnceIfItsRecordFails(t *testing.T) {
-	t.Parallel()
+// send runs the workflow of a mail of a store, which must complete, and returns the number of mails that a mail server
+// has accepted.
+func send(t *testing.T, env *testsuite.TestWorkflowEnvironment, store activities.MailStore) int {
+	t.Helper()
 	server := smtptest.New(t, smtptest.Config{})
 	smtp, err := activities.NewSMTP(app.NewSecret(server.URL()), server.Roots)
 	if err != nil {
 		t.Fatal(err)
 	}
-	store := &unrecorded{failures: 3}
-	mails := activities.NewMails(store, smtp, "https://comanda.example", time.Now, prometheus.NewRegistry())
-	env := environment()
+	mails := activities.NewMails(store, smtp, "https://comanda.example", env.Now, prometheus.NewRegistry())
 	env.RegisterActivityWithOptions(sendMail(mails), activity.RegisterOptions{Name: activitySendMail})
 	env.ExecuteWorkflow(Mail, JobInput{StoreID: "sto_1", Subject: "mail_1"})
 	if err := env.GetWorkflowError(); err != nil {
 		t.Fatal(err)
 	}
-	if n := len(server.Messages()); n != 1 || store.records != 4 {
+	return len(server.Messages())
+}
+
+// A mail that the mail server has accepted is not sent again while its record fails.
+func TestMailIsSentOnceIfItsRecordFails(t *testing.T) {
+	t.Parallel()
+	store := &unrecorded{failures: 3}
+	if n := send(t, environment(), store); n != 1 || store.records != 4 {
 		t.Errorf("got %d mails and %d records, want 1 and 4", n, store.records)
 	}
 }
@@ -189,28 +195,18 @@ func TestMailIsSentOnceIfItsRecordFails(t *testing.T) {
 // claimed it, after the lease. The pauses that double are those of the mail server.
 func TestMailWaitsShortlyForTheDatabase(t *testing.T) {
 	t.Parallel()
-	server := smtptest.New(t, smtptest.Config{})
-	smtp, err := activities.NewSMTP(app.NewSecret(server.URL()), server.Roots)
-	if err != nil {
-		t.Fatal(err)
-	}
 	env := environment()
 	store := &unrecorded{now: env.Now, refused: []error{
 		app.Unavailable(0), app.Unavailable(0), app.Unavailable(0), app.Unavailable(0),
 		app.Errorf(app.CodeConflict, "claimed"), app.Unavailable(0),
 	}}
-	mails := activities.NewMails(store, smtp, "https://comanda.example", env.Now, prometheus.NewRegistry())
-	env.RegisterActivityWithOptions(sendMail(mails), activity.RegisterOptions{Name: activitySendMail})
-	env.ExecuteWorkflow(Mail, JobInput{StoreID: "sto_1", Subject: "mail_1"})
-	if err := env.GetWorkflowError(); err != nil {
-		t.Fatal(err)
-	}
+	sent := send(t, env, store)
 	var pauses []time.Duration
 	for i, at := range store.at[1:] {
 		pauses = append(pauses, at.Sub(store.at[i]))
 	}
 	want := []time.Duration{mailStoreDelay, mailStoreDelay, mailStoreDelay, mailStoreDelay, activities.MailLease}
-	if !slices.Equal(pauses, want) || len(server.Messages()) != 1 {
-		t.Errorf("got pauses of %v and %d mails, want %v and 1", pauses, len(server.Messages()), want)
+	if !slices.Equal(pauses, want) || sent != 1 {
+		t.Errorf("got pauses of %v and %d mails, want %v and 1", pauses, sent, want)
 	}
 }
