@@ -1,6 +1,6 @@
 import createFetchClient, { type FetchResponse, type MaybeOptionalInit } from "openapi-fetch";
 
-import { ComandaError, errorOf } from "./error.js";
+import { ComandaError, errorOf, parse } from "./error.js";
 import { idempotent } from "./generated/operations.js";
 import type { paths } from "./generated/schema.js";
 import { defaultPolicy, type RetryPolicy, waitFor, withRetries } from "./retry.js";
@@ -18,6 +18,9 @@ export interface ClientOptions {
   /** Default: the global `fetch`. */
   fetch?: (request: Request) => Promise<Response>;
 }
+
+/** The milliseconds in which a refresh must respond: all calls wait for it, and their signals do not end it. */
+const refreshTimeout = 60_000;
 
 type Verb = "get" | "post" | "put" | "patch" | "delete";
 
@@ -79,8 +82,8 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
     ...(apiKey && { headers: { Authorization: `Bearer ${apiKey}` } }),
   });
   requests.use({
-    async onRequest({ request, schemaPath }) {
-      const response = await exchange(request, schemaPath).catch((cause: unknown) => {
+    async onRequest({ request, schemaPath, options }) {
+      const response = await exchange(request, schemaPath, options.parseAs === "stream").catch((cause: unknown) => {
         throw request.signal.aborted ? request.signal.reason : unreachable(cause);
       });
       if (response.ok) return response;
@@ -89,29 +92,42 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
   });
 
   /** Sends a request with all repetitions. */
-  async function exchange(request: Request, path: string): Promise<Response> {
+  async function exchange(request: Request, path: string, streamed: boolean): Promise<Response> {
     const keyed = idempotent.has(`${request.method} ${path}`);
     if (keyed && !request.headers.has("Idempotency-Key"))
       request.headers.set("Idempotency-Key", globalThis.crypto.randomUUID());
     const repeatable = keyed || request.method === "GET";
-    return withRetries(request, repeatable, policy, (attempt) => authorized(attempt, path));
+    return withRetries(request, repeatable, policy, (attempt) => authorized(attempt, path, streamed));
   }
 
   /** Sends one request. If its access token has expired, renews the token and repeats the request once. */
-  async function authorized(request: Request, path: string): Promise<Response> {
-    if (!session) return fetch(request);
+  async function authorized(request: Request, path: string, streamed: boolean): Promise<Response> {
+    if (!session) return received(request, streamed);
     if (path === session.refreshPath) return renewed(session, session.accessToken, request.signal);
     const repetition = request.clone();
     const used = session.accessToken;
     session.authorize(request, path);
-    let response = await fetch(request);
+    let response = await received(request, streamed);
     if (await session.needsToken(response, used)) {
-      if (session.accessToken === used) await renewed(session, used, request.signal);
+      try {
+        if (session.accessToken === used) await renewed(session, used, request.signal);
+      } catch (error) {
+        const none = error instanceof ComandaError && error.status === 401;
+        if (used || !none) throw error;
+        return response; // there is no session, and the operation may need none
+      }
       session.authorize(repetition, path);
-      response = await fetch(repetition);
+      response = await received(repetition, streamed);
     }
     if (response.ok) await session.adopt(response, path);
     return response;
+  }
+
+  /** Sends a request and reads its response, so that a body that breaks counts as no response. */
+  async function received(request: Request, streamed: boolean): Promise<Response> {
+    const response = await fetch(request);
+    if (!response.body || (streamed && response.ok)) return response;
+    return new Response(await response.arrayBuffer(), response);
   }
 
   /**
@@ -123,7 +139,9 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
       const url = baseUrl.replace(/\/$/, "") + session.refreshPath;
       const request = new Request(url, { method: "POST", credentials: "include", redirect: "error" });
       session.authorize(request, session.refreshPath);
-      return withRetries(request, false, policy, (attempt) => fetch(attempt));
+      return withRetries(request, false, policy, (attempt) =>
+        received(new Request(attempt, { signal: AbortSignal.timeout(refreshTimeout) }), false),
+      );
     });
     const response = await waitFor(renewal, signal).catch((cause: unknown) => {
       throw signal.aborted ? cause : unreachable(cause);
@@ -134,9 +152,13 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
 
   const method =
     <M extends Verb>(verb: M): Method<M> =>
-    async (path, ...[init]) =>
+    async (path, ...[init]) => {
+      const { parseAs = "json" } = (init ?? {}) as { parseAs?: string };
+      const options = { ...init, parseAs: parseAs === "json" ? "text" : parseAs };
       // The types of a method with a path of any operation are those of its signature.
-      (await requests.request(verb as never, path as never, init as never)).data as never;
+      const { data, response } = await requests.request(verb as never, path as never, options as never);
+      return (parseAs === "json" && data !== undefined ? parse(data, response) : data) as never;
+    };
   return {
     GET: method("get"),
     POST: method("post"),

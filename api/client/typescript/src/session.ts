@@ -1,5 +1,5 @@
 import { tokenIssuers } from "./generated/operations.js";
-import { codeOf } from "./error.js";
+import { codeOf, parse } from "./error.js";
 
 /** The tokens of a session. Browsers keep the refresh token in a cookie that scripts cannot read. */
 export interface Tokens {
@@ -22,7 +22,8 @@ const realms = {
 /**
  * A session of a user or a customer. It adopts the tokens of the responses to logins, and renews an expired access
  * token. Each refresh token is valid once, and the service ends all sessions if one is used twice. Therefore, only one
- * refresh runs at a time, and a refresh without a response is not repeated.
+ * refresh runs at a time, and a refresh without a response is not repeated. It ends the session if the refresh token is
+ * in `Tokens`, because the service may have replaced the token. A browser continues with its cookie.
  */
 export class Session {
   readonly refreshPath: string;
@@ -72,11 +73,22 @@ export class Session {
   }
 
   async #exchange(stale: string | undefined, send: () => Promise<Response>): Promise<Response> {
-    const response = await this.#locked(send);
-    if (this.#tokens.accessToken !== stale) return response; // a login or a logout was faster
-    if (response.ok) await this.adopt(response, this.refreshPath);
-    else if (response.status === 401) this.#end();
-    return response;
+    const { refreshToken } = this.#tokens;
+    // A login or a logout was faster. A switch of the store replaces only the access token.
+    const replaced = () =>
+      refreshToken ? this.#tokens.refreshToken !== refreshToken : this.#tokens.accessToken !== stale;
+    try {
+      const response = await this.#locked(send);
+      const accessToken = response.ok ? await accessTokenOf(response) : undefined;
+      if (replaced()) return response;
+      if (accessToken)
+        this.#take(response, this.#tokens.accessToken === stale ? accessToken : this.#tokens.accessToken);
+      else if (response.status === 401 || (refreshToken && response.status >= 500)) this.#end();
+      return response;
+    } catch (cause) {
+      if (refreshToken && !replaced() && !unsent(cause)) this.#end();
+      throw cause;
+    }
   }
 
   /** Prevents that two tabs of a browser use the same cookie. */
@@ -89,12 +101,14 @@ export class Session {
   async adopt(response: Response, path: string): Promise<void> {
     if (!path.startsWith(this.#prefix)) return;
     if (path === this.#logoutPath) return this.#end();
-    if (!tokenIssuers.has(path)) return;
-    const { data } = (await response.clone().json()) as { data: { accessToken: string } };
+    if (tokenIssuers.has(path)) this.#take(response, await accessTokenOf(response));
+  }
+
+  #take(response: Response, accessToken: string | undefined) {
     const cookie = response.headers.getSetCookie?.().find((one) => one.startsWith(`${this.#cookie}=`));
     const refreshToken = cookie?.slice(this.#cookie.length + 1).split(";", 1)[0] || this.#tokens.refreshToken;
     this.#ended = false;
-    this.#tokens = { accessToken: data.accessToken, refreshToken };
+    this.#tokens = { accessToken, refreshToken };
     this.#onChange(this.#tokens);
   }
 
@@ -104,3 +118,16 @@ export class Session {
     this.#onChange(this.#tokens);
   }
 }
+
+/** Returns the token of a successful login or refresh, without reading its body. */
+async function accessTokenOf(response: Response): Promise<string> {
+  const { data } = parse(await response.clone().text(), response) as { data: { accessToken: string } };
+  return data.accessToken;
+}
+
+/** The codes of errors of Node that precede a connection. */
+const connecting = new Set<unknown>(["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN"]);
+
+/** Reports whether a request failed before it was sent. */
+const unsent = (error: unknown) =>
+  error instanceof Error && connecting.has((error.cause as { code?: unknown } | undefined)?.code);

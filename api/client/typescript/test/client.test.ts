@@ -44,6 +44,7 @@ test("an error has the members of the response", async () => {
           code: "VALIDATION_FAILED",
           message: "the request is invalid",
           details: [{ path: "items[0].quantity", message: "must be at least 1" }],
+          allowedTransitions: ["CONFIRMED"],
           requestId: "req_7",
         },
       },
@@ -58,6 +59,7 @@ test("an error has the members of the response", async () => {
     code: "VALIDATION_FAILED",
     message: "the request is invalid",
     details: [{ path: "items[0].quantity", message: "must be at least 1" }],
+    allowedTransitions: ["CONFIRMED"],
     requestId: "req_7",
   });
 });
@@ -67,6 +69,30 @@ test("an error that is not the API's has its status and its request id", async (
     const { client } = serve(() => new Response(body, { status: 502, headers: { "X-Request-Id": "req_8" } }));
     await expect(client.GET("/store")).rejects.toMatchObject({ status: 502, code: "UNKNOWN", requestId: "req_8" });
   }
+});
+
+test("a success that is not JSON is an error, and is not repeated", async () => {
+  for (const headers of [{}, { "Content-Length": "6" }]) {
+    const { client, requests } = serve(
+      () => new Response("<html>", { status: 201, headers: { ...headers, "X-Request-Id": "req_8" } }),
+    );
+    const call = client.GET("/store");
+    await expect(call).rejects.toMatchObject({
+      name: "ComandaError",
+      status: 201,
+      code: "UNKNOWN",
+      requestId: "req_8",
+    });
+    expect(requests).toHaveLength(1);
+  }
+});
+
+test("the other forms of a body: a stream is passed on before its end, and text is not parsed", async () => {
+  const { client } = serve(({ path }) =>
+    path === "/events/stream" ? new Response(new ReadableStream()) : new Response("plain"),
+  );
+  expect(await client.GET("/events/stream", { parseAs: "stream" })).toBeInstanceOf(ReadableStream);
+  expect(await client.GET("/store", { parseAs: "text" })).toBe("plain");
 });
 
 test("a response that the client did not request is read with the same function", async () => {

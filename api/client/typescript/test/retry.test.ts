@@ -94,6 +94,36 @@ test("a request that may have been processed is repeated only if it is safe", as
   }
 });
 
+test("a body that breaks is no response: the request is repeated with its key, if it has one", async () => {
+  const cut = () => {
+    const chunks = ['{"success":true,"da'];
+    return new ReadableStream<Uint8Array>({
+      pull(controller) {
+        const chunk = chunks.shift();
+        if (chunk) controller.enqueue(new TextEncoder().encode(chunk));
+        else controller.error(new TypeError("terminated"));
+      },
+    });
+  };
+  for (const status of [201, 500]) {
+    const { client, requests } = serve((_, i) =>
+      i === 0
+        ? new Response(cut(), { status })
+        : success({ id: "ord_1" }, undefined, { "Idempotency-Replayed": "true" }),
+    );
+    expect((await settle(placeOrder(client))).data.id).toBe("ord_1");
+    const keys = requests.map(({ headers }) => headers.get("Idempotency-Key"));
+    expect(keys).toEqual([expect.any(String), keys[0]]);
+  }
+  const { client, requests } = serve(() => new Response(cut()));
+  await expect(settle(quote(client))).rejects.toMatchObject({
+    name: "ComandaError",
+    code: "UNREACHABLE",
+    cause: { message: "terminated" },
+  });
+  expect(requests).toHaveLength(1);
+});
+
 test("a key in use is awaited: the earlier request with it is still running", async () => {
   const responses = [new TypeError("fetch failed"), failure(409, "IDEMPOTENCY_KEY_IN_USE", { "Retry-After": "1" })];
   const { client, requests } = serve(() => responses.shift() ?? success({ id: "ord_1" }));

@@ -6,6 +6,7 @@ export interface Received {
   path: string;
   headers: Headers;
   body: string;
+  signal: AbortSignal;
 }
 
 /** Returns a success of the API. */
@@ -30,12 +31,13 @@ export function serve(
     ...options,
     fetch: async (request) => {
       request.signal.throwIfAborted();
-      const { method, headers, url } = request;
+      const { method, headers, url, signal } = request;
       const received = {
         method,
         path: url.slice("https://api.example.com".length),
         headers,
         body: await request.text(),
+        signal,
       };
       requests.push(received);
       const response = await respond(received, requests.length - 1);

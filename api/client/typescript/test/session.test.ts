@@ -1,4 +1,4 @@
-import { expect, test } from "vitest";
+import { expect, test, vi } from "vitest";
 
 import type { SessionOptions, Tokens } from "../src/index.js";
 import { failure, type Received, serve, success } from "./server.js";
@@ -19,6 +19,7 @@ function service(
     async (request) => {
       await new Promise((resolve) => setTimeout(resolve, 1));
       if (request.path === "/auth/login") return issue({ user: {}, stores: [] });
+      if (request.path === "/auth/switch-store") return success({ accessToken: "access-switched" });
       if (request.path === "/auth/logout") return success({ message: "bye" });
       if (request.path === "/auth/refresh") {
         used.push(request.headers.get("Cookie"));
@@ -83,13 +84,97 @@ test("the end of the session is the error of the calls, and nothing refreshes un
   expect((await client.GET("/store")).data.storeId).toBe("sto_1");
 });
 
-test("a refresh that may have been processed is not repeated, and keeps the session", async () => {
-  for (const refusal of [failure(503, "UNAVAILABLE", { "Retry-After": "0" }), new TypeError("fetch failed")]) {
-    const { client, used, changes } = service({ accessToken: "old", refreshToken: "r" }, () => refusal);
+test("a refresh that may have been processed is not repeated, and ends the session", async () => {
+  const broken = () => new ReadableStream({ pull: (controller) => controller.error(new TypeError("terminated")) });
+  const losses = [
+    () => failure(503, "UNAVAILABLE", { "Retry-After": "0" }),
+    () => new TypeError("fetch failed"),
+    () => new TypeError("fetch failed", { cause: { code: "ECONNRESET" } }),
+    () => new Response(broken()),
+    () => new Response("<html>"),
+  ];
+  for (const loss of losses) {
+    const { client, used, changes } = service({ accessToken: "old", refreshToken: "r" }, () =>
+      used.length === 1 ? loss() : undefined,
+    );
     await expect(client.GET("/store")).rejects.toMatchObject({ name: "ComandaError" });
+    await expect(client.GET("/store")).rejects.toMatchObject({ code: "TOKEN_INVALID" });
     expect(used).toHaveLength(1);
-    expect(changes).toEqual([]);
+    expect(changes).toEqual([{}]);
+    await client.POST("/auth/login", login);
+    expect((await client.GET("/store")).data.storeId).toBe("sto_1");
   }
+});
+
+test("a refresh that was not sent keeps the session", async () => {
+  const causes = [{ code: "ECONNREFUSED" }, { code: "ENOTFOUND" }, { code: "EAI_AGAIN" }];
+  const { client, used, changes } = service({ accessToken: "old", refreshToken: "r" }, () => {
+    const cause = causes.shift();
+    return cause && new TypeError("fetch failed", { cause });
+  });
+  for (let left = causes.length; left > 0; left--)
+    await expect(client.GET("/store")).rejects.toMatchObject({ code: "UNREACHABLE" });
+  expect(changes).toEqual([]);
+  expect((await client.GET("/store")).data.storeId).toBe("sto_1");
+  expect(used).toEqual(Array(4).fill("refreshToken=r"));
+});
+
+test("a browser keeps its session if a refresh is lost: only the service knows which cookie it has", async () => {
+  const { client, used } = service({ accessToken: "old" }, () =>
+    used.length === 1 ? new TypeError("fetch failed") : undefined,
+  );
+  await expect(client.GET("/store")).rejects.toMatchObject({ code: "UNREACHABLE" });
+  expect((await client.GET("/store")).data.storeId).toBe("sto_1");
+});
+
+test("a refresh without a response ends after 60 seconds", async () => {
+  const timeout = new AbortController();
+  const timeouts = vi.spyOn(AbortSignal, "timeout").mockReturnValue(timeout.signal);
+  const { client, used } = service({ accessToken: "old", refreshToken: "r" }, ({ signal }) => {
+    timeout.abort(new DOMException("too late", "TimeoutError"));
+    return signal.aborted ? (signal.reason as Error) : undefined;
+  });
+  await expect(client.GET("/store")).rejects.toMatchObject({ code: "UNREACHABLE", cause: { name: "TimeoutError" } });
+  expect(timeouts.mock.calls).toEqual([[60_000]]);
+  timeouts.mockRestore();
+  await expect(client.GET("/store")).rejects.toMatchObject({ code: "TOKEN_INVALID" });
+  expect(used).toHaveLength(1);
+});
+
+test("a refresh that overlaps a switch of the store keeps both new tokens", async () => {
+  const { client, state, used, changes } = service({ accessToken: "access-1", refreshToken: "refresh-1" }, async () => {
+    if (used.length === 1) await client.POST("/auth/switch-store", { body: { storeId: "sto_2" } });
+    return undefined;
+  });
+  await client.POST("/auth/refresh");
+  expect(changes).toEqual([
+    { accessToken: "access-switched", refreshToken: "refresh-1" },
+    { accessToken: "access-switched", refreshToken: "refresh-2" },
+  ]);
+  state.valid = "access-9";
+  await client.GET("/store");
+  expect(used).toEqual(["refreshToken=refresh-1", "refreshToken=refresh-2"]);
+});
+
+test("a login or a logout during a refresh has the last word", async () => {
+  const { client, used, changes } = service({ accessToken: "access-1", refreshToken: "r" }, async () => {
+    await client.POST("/auth/logout");
+    return undefined;
+  });
+  await client.POST("/auth/refresh");
+  expect(used).toHaveLength(1);
+  expect(changes).toEqual([{}]);
+});
+
+test("the error of a public operation is not replaced by that of a refresh without a session", async () => {
+  const reset = (refusal: Response | Error) => {
+    const { client } = service({}, () => refusal);
+    return client.POST("/auth/password-reset/confirm", { body: { token: "t", password: "a long password" } });
+  };
+  const refused = { status: 401, code: "TOKEN_INVALID", requestId: "req_1" };
+  await expect(reset(failure(401, "TOKEN_REVOKED"))).rejects.toMatchObject(refused);
+  // A page that begins with a cookie must not take an outage for the end of its session.
+  await expect(reset(new TypeError("fetch failed"))).rejects.toMatchObject({ code: "UNREACHABLE" });
 });
 
 test("a refresh with the status 429 is repeated, a bounded number of times", async () => {
