@@ -127,7 +127,9 @@ export function createClient({ baseUrl, apiKey, tokens, retry, fetch = globalThi
   async function received(request: Request, streamed: boolean): Promise<Response> {
     const response = await fetch(request);
     if (!response.body || (streamed && response.ok)) return response;
-    return new Response(await response.arrayBuffer(), response);
+    const body = await response.arrayBuffer();
+    // In Chromium, a response with 204 has an empty body, which a new one must not have.
+    return new Response(body.byteLength > 0 ? body : null, response);
   }
 
   /**

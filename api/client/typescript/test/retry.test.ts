@@ -124,6 +124,14 @@ test("a body that breaks is no response: the request is repeated with its key, i
   expect(requests).toHaveLength(1);
 });
 
+test("a response without content may have an empty body, as in Chromium", async () => {
+  const { client } = serve(() => {
+    const body = new ReadableStream({ start: (controller) => controller.close() });
+    return Object.defineProperty(new Response(null, { status: 204 }), "body", { value: body });
+  });
+  await expect(settle(placeOrder(client))).resolves.toBeUndefined();
+});
+
 test("a key in use is awaited: the earlier request with it is still running", async () => {
   const responses = [new TypeError("fetch failed"), failure(409, "IDEMPOTENCY_KEY_IN_USE", { "Retry-After": "1" })];
   const { client, requests } = serve(() => responses.shift() ?? success({ id: "ord_1" }));

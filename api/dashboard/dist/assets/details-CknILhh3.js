@@ -1,0 +1,1 @@
+import{m as e}from"./page-D_dAkTGf.js";import{Kn as t}from"./account-B12oBWjx.js";var n=t(),r=({children:t})=>(0,n.jsx)(`dl`,{className:e(`grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[auto_1fr]`,`[&_dd]:min-w-0 [&_dd]:break-words [&_dt]:text-muted-foreground`),children:t});export{r as t};

@@ -1,1 +1,0 @@
-import{m as e}from"./page-Dj_2laNl.js";import{Kn as t}from"./account-CyMl0CyZ.js";var n=t(),r=({children:t})=>(0,n.jsx)(`dl`,{className:e(`grid gap-x-6 gap-y-2 text-sm sm:grid-cols-[auto_1fr]`,`[&_dd]:min-w-0 [&_dd]:break-words [&_dt]:text-muted-foreground`),children:t});export{r as t};

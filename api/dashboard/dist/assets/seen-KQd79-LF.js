@@ -1,0 +1,1 @@
+import{Qn as e,qn as t}from"./account-B12oBWjx.js";var n=e(t(),1);function r(){let e=(0,n.useRef)(null),[t,r]=(0,n.useState)(!1);return(0,n.useEffect)(()=>{let t=new IntersectionObserver(e=>{e.some(({isIntersecting:e})=>e)&&(r(!0),t.disconnect())});return t.observe(e.current),()=>t.disconnect()},[]),[e,t]}export{r as t};
