@@ -95,7 +95,7 @@ describe("an order", () => {
       );
       assert.equal(await refund.getByLabel("Of which tip in EUR").inputValue(), "");
       await refund.getByLabel("Of which tip in EUR").fill("2.01");
-      await refund.getByText("The tip exceeds the amount or what is left").waitFor();
+      await refund.getByText("The tip exceeds the amount or the rest").waitFor();
       await refund.getByLabel("Of which tip in EUR").fill("");
       await refund.getByLabel("Reason").fill("Paid too much");
       await shoot(page, "money-refund");
