@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
@@ -157,6 +158,40 @@ func TestOverdueDeliveriesOfAHostileNeighbour(t *testing.T) {
 	want := map[string]int{string(busy.Website): 95, string(busy.Website) + "/test": 160, string(quiet.Website): 166}
 	if diff := cmp.Diff(want, perQueue); diff != "" || got.Left != 2_300-95-160-166 {
 		t.Errorf("got %d left; overdue deliveries by queue (-want +got):\n%s", got.Left, diff)
+	}
+}
+
+// After a number of overdue deliveries, one of each further queue is counted. Its deliveries are found nevertheless.
+func TestCountOfOverdueDeliveriesIsBounded(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	for _, domain := range []string{"one.example", "two.example", "three.example"} {
+		r := open(t, db, domain)
+		r.Subscribe(t, db, 0, app.EventOrderCreated)
+		enqueue(t, db, app.EventOrderCreated, 20, r.Stores[0])
+	}
+	must(t, db.MarkStarted(t.Context(), noon, claimOnce(t, db.Queue, noon, all)))
+	rows, err := db.System().DB.QueryContext(t.Context(), delivery.Statements["Overdue"].SQL,
+		noon.Add(time.Hour), late, late, 9, 8)
+	must(t, err)
+	defer rows.Close()
+	columns, err := rows.Columns()
+	must(t, err)
+	row := make([]any, len(columns))
+	for i := range row {
+		row[i] = new(any)
+	}
+	found := map[any]int{}
+	for rows.Next() {
+		must(t, rows.Scan(row...))
+		found[*row[slices.Index(columns, "split_part")].(*any)]++
+		if counted := *row[len(row)-1].(*any); counted != int64(8+1+1) {
+			t.Errorf("overdue deliveries: counted %v, want 8 and one of each further website", counted)
+		}
+	}
+	must(t, rows.Err())
+	if len(found) != 3 {
+		t.Errorf("overdue deliveries by website: got %v, want some of each of three", found)
 	}
 }
 

@@ -22,16 +22,18 @@ const (
 
 // overdueStatement returns at most $4 overdue deliveries and postpones their next check to $3 after $1. Websites with
 // overdue deliveries share $4 equally, and so do the queues of a website. The deliveries of a queue with the oldest
-// check come first. Each row contains the number of overdue deliveries, of which at most $5 of each queue count.
+// check come first. Each row contains the number of overdue deliveries. After $5 of them, one of each further queue
+// counts, so that a lost Temporal database with millions of deliveries does not slow down each batch.
 //
 // The recursive query skips in an index from one queue with unfinished deliveries to the next.
-const overdueStatement = `WITH RECURSIVE visited (queue, overdue) AS (
-		SELECT '', 0::bigint
+const overdueStatement = `WITH RECURSIVE visited (queue, overdue, counted) AS (
+		SELECT '', 0::bigint, 0::bigint
 		UNION ALL
-		SELECT next.queue, due.n FROM visited v CROSS JOIN LATERAL (
+		SELECT next.queue, due.n, v.counted + due.n FROM visited v CROSS JOIN LATERAL (
 			SELECT queue FROM deliveries WHERE ` + unfinishedDelivery + ` AND queue > v.queue ORDER BY queue LIMIT 1
 		) next CROSS JOIN LATERAL (
-			SELECT count(*) AS n FROM (SELECT FROM deliveries WHERE queue = next.queue AND ` + overdue + ` LIMIT $5) d
+			SELECT count(*) AS n FROM (SELECT FROM deliveries WHERE queue = next.queue AND ` + overdue + `
+				LIMIT greatest(1, $5 - v.counted)) d
 		) due
 	), share AS MATERIALIZED (
 		SELECT queue, greatest(1, $4::int / (SELECT count(DISTINCT split_part(queue, ':', 1)) FROM visited
