@@ -3,17 +3,18 @@ package delivery_test
 import (
 	"context"
 	"sync"
-	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/comanda-dev/comanda/app"
+	"github.com/comanda-dev/comanda/persistence/delivery"
 	"github.com/comanda-dev/comanda/persistence/persistencetest"
 )
 
-// Eight relays dispatch and claim concurrently, in small batches, for two stores and a sandbox.
+// Eight relays of two workers dispatch and claim concurrently, in small batches, for two stores and a sandbox of a
+// limited website and a store of an unlimited one. No delivery is claimed twice.
 func TestConcurrentClaimsKeepPlan(t *testing.T) {
 	t.Parallel()
 	const perWindow, events = 500, 1_200
@@ -27,21 +28,25 @@ func TestConcurrentClaimsKeepPlan(t *testing.T) {
 	setPlan(t, db, noon, r.Website, app.PlanStarter)
 	emit(t, db, app.EventOrderCreated, events, r.Stores...)
 	emit(t, db, app.EventOrderCreated, events, twin)
+	unlimited := open(t, db, "two.example")
+	unlimited.Subscribe(t, db, 0, app.EventOrderCreated)
+	workers := []*delivery.Queue{db.Queue, withPolicy(t, db, func(*delivery.Policy) {})}
 	queues := []string{string(r.Website), string(r.Website) + "/test:" + string(twin)}
 
 	var lock sync.Mutex
 	seen := map[app.DeliveryID]bool{}
 	for hour, want := range []int{perWindow, perWindow, events - 2*perWindow} {
 		now := noon.Add(time.Duration(hour) * time.Hour)
-		var started atomic.Int64
+		emit(t, db, app.EventOrderCreated, perWindow, unlimited.Stores[0])
 		var relays sync.WaitGroup
-		for range 8 {
+		for i := range 8 {
 			relays.Go(func() {
+				worker := workers[i%len(workers)]
 				for idle := 0; idle < 20 && !t.Failed(); idle++ {
-					if _, err := db.Dispatch(t.Context(), now, 1000); err != nil {
+					if _, err := worker.Dispatch(t.Context(), now, 1000); err != nil {
 						t.Error(err)
 					}
-					found, err := db.Claim(t.Context(), now, batches(40))
+					found, err := worker.Claim(t.Context(), now, batches(40))
 					if err != nil {
 						t.Error(err)
 					}
@@ -53,7 +58,6 @@ func TestConcurrentClaimsKeepPlan(t *testing.T) {
 						seen[c.ID], idle = true, 0
 					}
 					lock.Unlock()
-					started.Add(int64(len(found.Claims)))
 				}
 			})
 		}
@@ -66,8 +70,8 @@ func TestConcurrentClaimsKeepPlan(t *testing.T) {
 		}
 		deliver(t, db)
 	}
-	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'delivered'"); n != 2*events {
-		t.Errorf("started deliveries: got %d, want %d", n, 2*events)
+	if n := count(t, db, "SELECT count(*) FROM deliveries WHERE status = 'delivered'"); n != 2*events+3*perWindow {
+		t.Errorf("started deliveries: got %d, want %d", n, 2*events+3*perWindow)
 	}
 }
 
