@@ -340,7 +340,8 @@ func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.
 // vacuum updates the statistics of the tables that deliveries fill, and freezes all rows. Without FREEZE, it skips
 // pages that another process uses, for example to write them to disk, and index-only scans then read these pages. While
 // a snapshot exists that cannot see the rows, such as that of a process that is connecting, no page counts as visible
-// to all. Therefore vacuum is repeated until all pages do.
+// to all. Therefore vacuum is repeated until all pages do. At its end, PostgreSQL publishes what vacuum has read itself:
+// otherwise it could do so a second later, in the middle of a measurement.
 func vacuum(t *testing.T, owner *pgx.Conn) {
 	t.Helper()
 	for _, table := range []string{"outbox", "deliveries", "attempts"} {
@@ -351,6 +352,8 @@ func vacuum(t *testing.T, owner *pgx.Conn) {
 				table).Scan(&visible))
 		}
 	}
+	_, err := owner.Exec(t.Context(), "SELECT pg_stat_force_next_flush()")
+	must(t, err)
 }
 
 // tableReads counts the rows and index entries that were read of the tables that grow with deliveries
