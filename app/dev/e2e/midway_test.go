@@ -11,7 +11,8 @@ import (
 )
 
 // TestPlanChangesWithQueuedDeliveries upgrades and downgrades the plan of a website while deliveries are queued. Each
-// plan starts as many of them as it has starts left in the window, and each delivery starts once.
+// plan starts as many of them as it has starts left in the window, and each delivery starts once. Deliveries that were
+// queued when their webhook got a new secret are signed with it.
 func TestPlanChangesWithQueuedDeliveries(t *testing.T) {
 	t.Parallel()
 	waiting, first := 300, 100
@@ -21,7 +22,7 @@ func TestPlanChangesWithQueuedDeliveries(t *testing.T) {
 	w := worker(t, map[string]string{"COMANDA_PLAN_WINDOW": planWindow.String()})
 	r, h, other := newRestaurant(t), newHook(t, nil), newGroup(t, func(int) int { return http.StatusNoContent })
 	h.arrived = make(chan int, 2*waiting)
-	r.subscribe(h)
+	webhook := r.subscribe(h)
 	// STARTER has no starts left in this window, GROW has some.
 	grow, _ := app.PlanGrow.PerWindow()
 	r.usePlan(app.PlanStarter, grow-first)
@@ -40,6 +41,10 @@ func TestPlanChangesWithQueuedDeliveries(t *testing.T) {
 	must(t, r.countIs(0, `status = 'delivered' AND position > (
 		SELECT min(position) FROM deliveries w WHERE w.store_id = deliveries.store_id AND w.status = 'queued')`))
 
+	const rotated = "whsec_after_the_rotation_0123456789abcdef"
+	_, err := r.RotateWebhookSecret(t.Context(), webhook.ID, comanda.RotateSecretRequest{Secret: rotated})
+	must(t, err)
+	h.secret.Store(new(rotated))
 	r.changePlan(app.PlanEnterprise)
 	eventually(t, "all are delivered", func() error { return r.undelivered(waiting + 1) })
 	if n := len(h.all(t)); n != waiting+1 {
