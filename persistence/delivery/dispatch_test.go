@@ -153,7 +153,7 @@ func TestRelaysDispatchDifferentStores(t *testing.T) {
 		_, err := db.Dispatch(t.Context(), noon, limit)
 		first <- err
 	}()
-	waitForLock(t, db)
+	waitForLocks(t, db, 1)
 	second := withPolicy(t, db, func(*delivery.Policy) {})
 	for got := (app.Dispatched{More: true}); got.More; {
 		got, err = second.Dispatch(t.Context(), noon, limit)

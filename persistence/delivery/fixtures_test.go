@@ -152,18 +152,18 @@ func seed(t *testing.T, db *persistencetest.Database, statement string, args ...
 	must(t, err)
 }
 
-// waitForLock waits until a statement waits for a lock, which must have no limit that ends the wait.
-func waitForLock(t *testing.T, db *persistencetest.Database) {
+// waitForLocks waits until a number of statements wait for locks, which must have no limit that ends the wait.
+func waitForLocks(t *testing.T, db *persistencetest.Database, statements int) {
 	t.Helper()
 	owner, err := pgx.Connect(t.Context(), db.OwnerURL)
 	must(t, err)
 	defer owner.Close(t.Context())
 	deadline := time.Now().Add(time.Minute)
 	for waiting := false; !waiting; {
-		must(t, owner.QueryRow(t.Context(), `SELECT count(*) > 0 FROM pg_stat_activity
-			WHERE datname = current_database() AND wait_event_type = 'Lock'`).Scan(&waiting))
+		must(t, owner.QueryRow(t.Context(), `SELECT count(*) >= $1 FROM pg_stat_activity
+			WHERE datname = current_database() AND wait_event_type = 'Lock'`, statements).Scan(&waiting))
 		if time.Now().After(deadline) {
-			t.Fatal("no statement waits for a lock")
+			t.Fatalf("statements that wait for locks: got less than %d", statements)
 		}
 	}
 }

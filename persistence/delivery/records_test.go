@@ -106,7 +106,7 @@ func TestCancellationDuringRecordLeavesNoRetry(t *testing.T) {
 			must(t, err)
 			var second sync.WaitGroup
 			second.Go(func() { order.second(order.id) })
-			waitForLock(t, db)
+			waitForLocks(t, db, 1)
 			must(t, tx.Commit())
 			second.Wait()
 			var delivery app.DeliveryStatus
@@ -234,6 +234,46 @@ func TestLateFirstAttemptIsCounted(t *testing.T) {
 			attempt(t, db, c.ID, 2, app.AttemptDelivered, time.Millisecond)
 			if got := startedIn(t, db, string(r.Website), noon); uncounted != before || got != before+1 {
 				t.Errorf("counted starts: got %d, and %d after the record, want %d and %d", uncounted, got, before, before+1)
+			}
+		})
+	}
+}
+
+// The same applies if the record begins before the transaction commits that queues the delivery again or ends it.
+func TestLateFirstAttemptBesideAnEndIsCounted(t *testing.T) {
+	t.Parallel()
+	db := persistencetest.New(t)
+	r := open(t, db, "one.example")
+	r.Subscribe(t, db, 0, app.EventOrderCreated)
+	setPlan(t, db, noon, r.Website, app.PlanStarter)
+	for name, uncount := range map[string]func(app.Claim) error{
+		"queued again": func(c app.Claim) error { return db.Requeue(t.Context(), []app.Claim{c}) },
+		"ended": func(c app.Claim) error {
+			return db.EndDelivery(t.Context(), noon, c.ID, app.DeliveryDeadLetter, app.ReasonInactive)
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			before := startedIn(t, db, string(r.Website), noon)
+			enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+			c := claimOnce(t, db.Queue, noon, all)[0]
+			window, err := db.System().BeginTx(t.Context(), nil)
+			must(t, err)
+			defer func() { _ = window.Rollback() }()
+			_, err = window.ExecContext(t.Context(), "UPDATE plan_windows SET started = started")
+			must(t, err)
+			var both sync.WaitGroup
+			both.Go(func() {
+				if err := uncount(c); err != nil {
+					t.Error(err)
+				}
+			})
+			waitForLocks(t, db, 1)
+			both.Go(func() { attempt(t, db, c.ID, 1, app.AttemptDelivered, time.Millisecond) })
+			waitForLocks(t, db, 2)
+			must(t, window.Commit())
+			both.Wait()
+			if got := startedIn(t, db, string(r.Website), noon); got != before+1 {
+				t.Errorf("starts after the record: got %d, want %d", got, before+1)
 			}
 		})
 	}

@@ -86,7 +86,7 @@ func duringDeletion(t *testing.T, db *persistencetest.Database, id app.Subscript
 	must(t, err)
 	called := make(chan error)
 	go func() { called <- call() }()
-	waitForLock(t, db)
+	waitForLocks(t, db, 1)
 	must(t, deletion.Commit(t.Context()))
 	return <-called
 }

@@ -363,7 +363,7 @@ func TestBulkReplaySkipsChangedDeliveries(t *testing.T) {
 		}
 		got <- step
 	}()
-	waitForLock(t, db) // it has found four deliveries and waits for the lock of the second
+	waitForLocks(t, db, 1) // it has found four deliveries and waits for the lock of the second
 	must(t, tx.Commit())
 	want := app.ReplayStep{Status: app.ReplayRunning, Moved: true, Matched: 10, Replayed: 2, Skipped: 2, Decided: 4}
 	if diff := cmp.Diff(want, <-got); diff != "" {

@@ -176,7 +176,7 @@ func TestEndBesideDispatch(t *testing.T) {
 				_, err := db.System().DB.ExecContext(context.WithoutCancel(t.Context()), statements[1])
 				second <- err
 			}()
-			waitForLock(t, db)
+			waitForLocks(t, db, 1)
 			must(t, tx.Commit())
 			must(t, <-second)
 			wantClaims(t, db, "after both", 2)

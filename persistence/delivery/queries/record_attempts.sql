@@ -24,7 +24,8 @@
 -- A first attempt of a delivery that was queued again or ended meanwhile, and is therefore not counted for the plan,
 -- counts again in the window of its claim.
 -- It ends the retries of all earlier attempts: a restored database can lack the record of the previous one.
--- Only health rows that change are locked, in the order of their ids, so that two batches cannot deadlock.
+-- Deliveries are locked before they are read, so that what commits meanwhile counts too. Only health rows that change
+-- are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT DISTINCT ON (delivery_id, number)
 		place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
@@ -42,7 +43,7 @@ WITH r AS MATERIALIZED (
 				r.status = 'retrying' AND (d.status = 'cancelled' OR d.status = 'queued' AND d.replays > r.replays) AS last,
 				d.queue, d.class, CASE WHEN d.status IN ('queued', 'dead_letter', 'cancelled') AND d.replays = r.replays
 					AND d.attempts = d.schedule_base AND r.number = d.attempts + 1 THEN d.counted_in END AS uncounted_in
-			FROM deliveries d WHERE d.id = r.delivery_id OFFSET 0
+			FROM deliveries d WHERE d.id = r.delivery_id FOR UPDATE
 		) d ON true
 	WHERE superseded IS NOT TRUE
 	ORDER BY delivery_id, number, place
