@@ -80,12 +80,11 @@ func selectFaults(names string) (list []fault, err error) {
 
 // nemesis runs faults one after the other until a time, and leaves the installation whole. The seed decides their
 // order, their targets and their durations, which do not depend on the other faults of the list. Between two faults,
-// the installation has time to recover.
+// the installation has time to recover, and at some of them longer, so that checkers see it without a fault.
 func (w *world) nemesis(ctx context.Context, h *history, list []fault, until time.Time, out io.Writer) error {
 	random := rand.New(rand.NewPCG(h.Seed, 1)) //nolint:gosec // repeatable
-	unit := unitOf(h.Lasts)
 	var next []fault
-	for len(list) > 0 {
+	for n := 0; len(list) > 0; {
 		if len(next) == 0 {
 			next = slices.Clone(faults)
 			random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
@@ -96,13 +95,14 @@ func (w *world) nemesis(ctx context.Context, h *history, list []fault, until tim
 		if !slices.ContainsFunc(list, func(selected fault) bool { return selected.name == f.name }) {
 			continue
 		}
-		lasts := f.lasts(own, h.Lasts)
-		if time.Now().Add(unit + lasts).After(until) {
+		before, lasts := pause(h.Lasts, n), f.lasts(own, h.Lasts)
+		if time.Now().Add(before + lasts).After(until) {
 			break
 		}
-		if err := wait(ctx, unit); err != nil {
+		if err := wait(ctx, before); err != nil {
 			return err
 		}
+		n++
 		d, err := w.disturb(ctx, f, own, lasts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -132,8 +132,51 @@ func (f fault) lasts(random *rand.Rand, run time.Duration) time.Duration {
 	return lasts
 }
 
-// unitOf returns the shortest duration of a fault in a run, and the time between two faults.
+// unitOf returns the shortest duration of a fault in a run, and the time between most faults.
 func unitOf(run time.Duration) time.Duration { return min(max(run/40, 2*time.Second), 15*time.Second) }
+
+const (
+	// calmFrom is the shortest run with calm times between its faults. A shorter one only begins with a calm time.
+	calmFrom = 5 * time.Minute
+	// calmTime is a calm time between two faults: the aftermath of the first one, two windows of a plan, as checkMade
+	// needs them, and more.
+	calmTime = 45 * time.Second
+	// calmEvery is the number of faults after which there is a calm time.
+	calmEvery = 3
+	// calmBegin is the calm time at the begin of a run.
+	calmBegin = 20 * time.Second
+)
+
+// pause returns the time before a fault of a run, whose faults are numbered from 0 on.
+func pause(run time.Duration, n int) time.Duration {
+	switch {
+	case run < calmFrom && n == 0:
+		return max(min(run/3, calmBegin), unitOf(run))
+	case run >= calmFrom && n > 0 && n%calmEvery == 0:
+		return calmTime
+	}
+	return unitOf(run)
+}
+
+// leastCalm is the shortest time without a fault that counts as calm in a run: shorter ones are too short for most
+// checkers that leave out faults.
+func leastCalm(run time.Duration) time.Duration { return min(run/4, 15*time.Second) }
+
+// calmTimes returns the sum of the calm times of a run, without faults and their aftermath.
+func (h *history) calmTimes() (sum time.Duration) {
+	at := h.Begin
+	add := func(until time.Time) {
+		if d := until.Sub(at); d >= leastCalm(h.Lasts) {
+			sum += d
+		}
+	}
+	for _, d := range h.Disturbances { // one after the other
+		add(d.Begin)
+		at = d.End.Add(aftermath)
+	}
+	add(h.End)
+	return sum
+}
 
 // gentle are the faults that interrupt no attempt: the workers run, or end in their own time.
 var gentle = []string{

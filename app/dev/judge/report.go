@@ -34,7 +34,7 @@ func (t tally) String() string {
 type totals struct {
 	runs, operations, requests int
 	repeated                   int // requests beyond the recorded attempts
-	lasts                      time.Duration
+	lasts, calm                time.Duration
 	faults                     map[string]int
 	tallies                    map[string]map[string]tally // of the operations by kind and fault
 }
@@ -45,6 +45,7 @@ func (t *totals) add(h *history) {
 		t.faults, t.tallies = map[string]int{}, map[string]map[string]tally{}
 	}
 	t.lasts += h.Lasts
+	t.calm += h.calmTimes()
 	t.operations += len(h.Operations)
 	t.requests += len(h.Requests)
 	for _, d := range h.Disturbances {
@@ -111,8 +112,9 @@ func (t *totals) print(out io.Writer) error {
 	for _, n := range t.faults {
 		faults += n
 	}
-	fmt.Fprintf(out, "\nRuns: %d, %s, %d operations, %d faults of %d kinds, %d requests of webhooks, %d of them "+
-		"repeated\n", t.runs, t.lasts, t.operations, faults, len(t.faults), t.requests, t.repeated)
+	fmt.Fprintf(out, "\nRuns: %d, %s, of which %s calm, %d operations, %d faults of %d kinds, %d requests of webhooks, "+
+		"%d of them repeated\n", t.runs, t.lasts, t.calm.Round(time.Second), t.operations, faults, len(t.faults),
+		t.requests, t.repeated)
 	return t.printTable(out)
 }
 

@@ -12,7 +12,7 @@ import (
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	one := func(result string) *history {
-		h := &history{Lasts: longRun / 2, Requests: make([]request, 3)}
+		h := &history{Lasts: longRun / 2, Requests: make([]request, 3), Begin: noon, End: noon.Add(longRun / 2)}
 		for _, k := range kinds {
 			h.Operations = append(h.Operations, operation{
 				planned: planned{Kind: k.name}, Begin: noon, End: noon.Add(time.Second), Result: done,
@@ -44,7 +44,7 @@ func TestTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Runs: 3, 15m0s, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated", "| no fault", "| 1/1/1",
+		"Runs: 3, 15m0s, of which 8m15s calm, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated", "| no fault", "| 1/1/1",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got %s, want %q", &out, want)

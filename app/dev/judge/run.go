@@ -78,8 +78,8 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	}
 	h.End = time.Now()
 	s.heal()
-	fmt.Fprintf(out, "%d operations, %d faults, %d requests of webhooks; waiting for the rest\n",
-		len(h.Operations), len(h.Disturbances), len(h.Requests))
+	fmt.Fprintf(out, "%d operations, %d faults, %d requests of webhooks, %s of calm time; waiting for the rest\n",
+		len(h.Operations), len(h.Disturbances), len(h.Requests), h.calmTimes().Round(time.Second))
 	open, err := settle(ctx, w, o.ends)
 	if err != nil {
 		return err
@@ -116,7 +116,7 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if err := h.write(filepath.Join(dir, "history.json")); err != nil {
 		return err
 	}
-	found := own(w, h, open)
+	found := append(own(w, h, open), checkCalm(o, h)...)
 	for _, c := range rules {
 		for _, v := range c.check(h, state) {
 			v.Checker = c.name
@@ -251,4 +251,13 @@ func own(w *world, h *history, open string) (found []violation) {
 		found = append(found, violation{Checker: "everything ends", Text: "not ended: " + open})
 	}
 	return found
+}
+
+// checkCalm checks that a run had a calm time: several checkers judge nothing during faults and their aftermath. A part
+// of a run may be too short.
+func checkCalm(o options, h *history) []violation {
+	if o.operations != all || h.calmTimes() > 0 {
+		return nil
+	}
+	return []violation{{Checker: "calm time", Text: "no calm time was judged: the faults are too close together"}}
 }
