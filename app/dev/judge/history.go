@@ -80,6 +80,7 @@ type history struct {
 	Requests     []request
 	Forgotten    []request // requests that forget has removed
 	Disturbances []disturbance
+	Rest         string // names of the faults for which no time was left, as the flag --first has them; "" = none
 	Suspensions  []suspension
 	Readings     []reading
 	Watchings    []watching

@@ -14,7 +14,7 @@ import (
 func TestShortRun(t *testing.T) {
 	t.Parallel()
 	names := "kill-worker,worker-without-postgres,suspend-worker,restart-postgres,rolling-restart"
-	selected, err := selectFaults(names)
+	selected, _, err := selectFaults(names)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -41,7 +41,7 @@ func TestParse(t *testing.T) {
 		t.Errorf("got %+v, error %v", o, err)
 	}
 	for _, args := range [][]string{
-		{"--faults", "flood"}, {"--seconds", "0"}, {"--seeds", "0"}, {"now"}, {"--operations", "x"},
+		{"--faults", "flood"}, {"--first", "flood"}, {"--seconds", "0"}, {"--seeds", "0"}, {"now"}, {"--operations", "x"},
 	} {
 		if _, err := parse(args, t.Output()); err == nil || err == flag.ErrHelp {
 			t.Errorf("%v: got error %v, want one", args, err)

@@ -25,6 +25,8 @@ type options struct {
 	seed       uint64
 	seeds      int // number of runs, each with the next seed
 	faults     []fault
+	first      []fault  // with which the nemesis begins, if they are selected; the seed decides the order of the others
+	omitted    []string // faults that this machine cannot run, with the reasons
 	operations span
 	keep       bool
 	shrink     bool
@@ -64,6 +66,7 @@ func parse(args []string, stderr io.Writer) (options, error) {
 	set.Uint64Var(&o.seed, "seed", 0, "seed of the operations and faults; 0 chooses one")
 	set.IntVar(&o.seeds, "seeds", 1, "number of runs, each with the next seed")
 	names := set.String("faults", "", "names of the faults, separated by commas, or none; all by default")
+	first := set.String("first", "", "names of the faults to begin with, in this order")
 	set.Var(&o.operations, "operations", "numbers of the operations to make, as FIRST-LAST; all by default")
 	set.BoolVar(&o.isolation, "isolation", false, "compare the delays of the quiet restaurant with a run of it alone")
 	set.BoolVar(&o.shrink, "shrink", false, "after a failure, search for a shorter run that fails, for at most 30 minutes")
@@ -87,14 +90,21 @@ func parse(args []string, stderr io.Writer) (options, error) {
 		o.seed = uint64(time.Now().UnixNano()) //nolint:gosec // positive
 	}
 	var err error
-	o.faults, err = selectFaults(*names)
+	if o.first, err = namedFaults(*first); err != nil {
+		return o, err
+	}
+	o.faults, o.omitted, err = selectFaults(*names)
 	return o, err
 }
 
-// judge makes the runs, and searches for a shorter one of each that fails if the options ask for it. All of them
-// together must have made the required operations.
+// judge makes the runs, and searches for a shorter one of each that fails if the options ask for it. Each run begins
+// with the faults for which the run before it had no time, so that all faults occur equally often. All runs together
+// must have made the required operations, and a series of an hour or more each fault.
 func judge(ctx context.Context, o options, out io.Writer) error {
 	o.total = &totals{}
+	for _, text := range o.omitted {
+		fmt.Fprintln(out, "This machine cannot run", text)
+	}
 	var failed error
 	for range o.seeds {
 		if ctx.Err() != nil {
@@ -102,6 +112,10 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 		}
 		failed = errors.Join(failed, judgeSeed(ctx, o, out))
 		o.seed++
+		var err error
+		if o.first, err = namedFaults(o.total.rest); err != nil {
+			return err
+		}
 	}
 	if o.seeds > 1 {
 		failed = errors.Join(failed, o.total.print(out))
@@ -109,12 +123,12 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 	if o.operations != all || len(o.sites) != len(everywhere) {
 		return failed
 	}
-	missing := o.total.unsuccessful()
+	missing := append(o.total.unsuccessful(), o.total.unused(o.faults)...)
 	for _, text := range missing {
 		fmt.Fprintln(out, text)
 	}
 	if len(missing) > 0 {
-		failed = errors.Join(failed, fmt.Errorf("violated: %d required operations never succeeded", len(missing)))
+		failed = errors.Join(failed, fmt.Errorf("violated: %d requirements of a series", len(missing)))
 	}
 	return failed
 }
@@ -122,6 +136,9 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 // judgeSeed makes the run of a seed, and searches for a shorter one if it fails and the options ask for it.
 func judgeSeed(ctx context.Context, o options, out io.Writer) error {
 	fmt.Fprintf(out, "Seed %d, %s, bursts %s\n", o.seed, o.lasts, burstsOf(o.seed))
+	if o.seeds > 1 {
+		fmt.Fprintln(out, "Repeat it:", o.command())
+	}
 	dir, err := trial(ctx, o, out)
 	if dir != "" {
 		fmt.Fprintf(out, "Logs and database: %s\n", dir)

@@ -52,57 +52,103 @@ var faults = []fault{
 	{"rolling-restart", "SIGTERM of each API and worker in turn, while the others run", nil, rollingRestart},
 }
 
-// selectFaults returns the faults with the given names, separated by commas; "" = all that this machine can run.
-func selectFaults(names string) (list []fault, err error) {
-	if names == "none" {
-		return nil, nil
-	}
-	for _, f := range faults {
-		if names == "" && (f.missing == nil || f.missing() == "") {
-			list = append(list, f)
+// selectFaults returns the faults with the given names, separated by commas. "" selects all that this machine can run,
+// and omitted says for which reasons the others are left out.
+func selectFaults(names string) (list []fault, omitted []string, err error) {
+	selected := faults
+	if names != "" {
+		if selected, err = namedFaults(names); err != nil {
+			return nil, nil, err
 		}
 	}
-	if names == "" {
-		return list, nil
+	for _, f := range selected {
+		reason := ""
+		if f.missing != nil {
+			reason = f.missing()
+		}
+		switch {
+		case reason == "":
+			list = append(list, f)
+		case names != "":
+			return nil, nil, fmt.Errorf("fault %s: %s", f.name, reason)
+		default:
+			omitted = append(omitted, f.name+": "+reason)
+		}
+	}
+	return list, omitted, nil
+}
+
+// namedFaults returns the faults with the given names, separated by commas, or none.
+func namedFaults(names string) (list []fault, err error) {
+	if names == "none" || names == "" {
+		return nil, nil
 	}
 	for name := range strings.SplitSeq(names, ",") {
 		i := slices.IndexFunc(faults, func(f fault) bool { return f.name == name })
-		switch {
-		case i < 0:
+		if i < 0 {
 			return nil, fmt.Errorf("unknown fault %q", name)
-		case faults[i].missing != nil && faults[i].missing() != "":
-			return nil, fmt.Errorf("fault %s: %s", name, faults[i].missing())
 		}
 		list = append(list, faults[i])
 	}
 	return list, nil
 }
 
-// nemesis runs faults one after the other until a time, and leaves the installation whole. The seed decides their
-// order, their targets and their durations, which do not depend on the other faults of the list. Between two faults,
-// the installation has time to recover, and at some of them longer, so that checkers see it without a fault.
-func (w *world) nemesis(ctx context.Context, h *history, list []fault, until time.Time, out io.Writer) error {
-	random := rand.New(rand.NewPCG(h.Seed, 1)) //nolint:gosec // repeatable
-	var next []fault
-	for n := 0; len(list) > 0; {
-		if len(next) == 0 {
-			next = slices.Clone(faults)
-			random.Shuffle(len(next), func(i, j int) { next[i], next[j] = next[j], next[i] })
+// namesOf returns the names of faults, separated by commas, or none.
+func namesOf(list []fault) string {
+	if len(list) == 0 {
+		return "none"
+	}
+	names := make([]string, len(list))
+	for i, f := range list {
+		names[i] = f.name
+	}
+	return strings.Join(names, ",")
+}
+
+// sequence is the order of the faults of a run: those of a list, and then rounds of all faults, each of them shuffled.
+type sequence struct {
+	seed   uint64
+	random *rand.Rand
+	left   []fault // of the present round
+}
+
+// newSequence returns the sequence of a seed that begins with a list of faults.
+func newSequence(seed uint64, first []fault) *sequence {
+	return &sequence{seed, rand.New(rand.NewPCG(seed, 1)), slices.Clone(first)} //nolint:gosec // repeatable
+}
+
+// next returns the next fault of a selection, and the randomness of its targets and its duration. It does not depend on
+// the other faults of the selection, which must not be empty.
+func (s *sequence) next(selection []fault) (fault, *rand.Rand) {
+	for {
+		if len(s.left) == 0 {
+			s.left = slices.Clone(faults)
+			s.random.Shuffle(len(s.left), func(i, j int) { s.left[i], s.left[j] = s.left[j], s.left[i] })
 		}
-		f := next[0]
-		next = next[1:]
-		own := rand.New(rand.NewPCG(h.Seed, random.Uint64())) //nolint:gosec // repeatable
-		if !slices.ContainsFunc(list, func(selected fault) bool { return selected.name == f.name }) {
-			continue
+		f := s.left[0]
+		s.left = s.left[1:]
+		own := rand.New(rand.NewPCG(s.seed, s.random.Uint64())) //nolint:gosec // repeatable
+		if slices.ContainsFunc(selection, func(selected fault) bool { return selected.name == f.name }) {
+			return f, own
 		}
+	}
+}
+
+// nemesis runs the faults of the options one after the other until a time, and leaves the installation whole. The seed
+// decides their order, their targets and their durations. Between two faults, the installation has time to recover,
+// and at some of them longer, so that checkers see it without a fault. It records the rest of the round in the history.
+func (w *world) nemesis(ctx context.Context, h *history, o options, until time.Time, out io.Writer) error {
+	s := newSequence(h.Seed, o.first)
+	for n := 0; len(o.faults) > 0; n++ {
+		f, own := s.next(o.faults)
 		before, lasts := pause(h.Lasts, n), f.lasts(own, h.Lasts)
 		if time.Now().Add(before + lasts).After(until) {
+			h.Rest = namesOf(append([]fault{f}, s.left...))
 			break
 		}
 		if err := wait(ctx, before); err != nil {
 			return err
 		}
-		n++
 		d, err := w.disturb(ctx, f, own, lasts)
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
@@ -120,6 +166,8 @@ const (
 	outlasts = 15 * time.Second
 	// outlastsFrom is the shortest run with such suspensions.
 	outlastsFrom = 2 * time.Minute
+	// goesBack is the least time of which a restore in a run with calm times loses the changes.
+	goesBack = time.Minute
 )
 
 // lasts returns the duration of a fault in a run. Half of the suspensions of a worker outlast its timeouts.
@@ -128,6 +176,9 @@ func (f fault) lasts(random *rand.Rand, run time.Duration) time.Duration {
 	lasts := unit + time.Duration(random.Int64N(int64(3*unit)))
 	if f.name == "suspend-worker" && run >= outlastsFrom && random.IntN(2) == 0 {
 		lasts += outlasts
+	}
+	if strings.HasPrefix(f.name, "restore-") && run >= calmFrom {
+		return max(lasts, goesBack)
 	}
 	return lasts
 }

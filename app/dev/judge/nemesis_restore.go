@@ -61,14 +61,14 @@ func restoreTemporal(ctx context.Context, w *world, _ *rand.Rand, lasts time.Dur
 	return w.lose(ctx, lost)
 }
 
-// emptyTemporal deletes Temporal's databases. Temporal starts with empty ones, and Comanda keeps running.
-func emptyTemporal(ctx context.Context, w *world, _ *rand.Rand, _ time.Duration) (string, error) {
+// emptyTemporal deletes Temporal's databases. Later, Temporal starts with empty ones. Comanda keeps running.
+func emptyTemporal(ctx context.Context, w *world, _ *rand.Rand, lasts time.Duration) (string, error) {
 	w.infra.Kill()
 	var statements []string
 	for name := range temporalDatabases {
 		statements = append(statements, fmt.Sprintf("DROP DATABASE %s WITH (FORCE)", name))
 	}
-	if err := w.administer(ctx, statements...); err != nil {
+	if err := errors.Join(w.administer(ctx, statements...), wait(ctx, lasts)); err != nil {
 		return "", err
 	}
 	return w.lose(ctx, loss{Temporal: true})

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"math/rand/v2"
 	"slices"
 	"testing"
@@ -20,6 +21,8 @@ func TestLasts(t *testing.T) {
 		{"suspend-worker", 3 * time.Minute, 18*time.Second + outlasts},
 		{"kill-worker", 3 * time.Minute, 18 * time.Second},
 		{"suspend-worker", time.Hour, time.Minute + outlasts},
+		{"restore-comanda", time.Minute, 8 * time.Second},
+		{"restore-temporal", calmFrom, goesBack},
 	} {
 		longest := time.Duration(0)
 		for seed := range uint64(200) {
@@ -79,5 +82,110 @@ func TestCalmTimes(t *testing.T) {
 	}
 	if found := checkCalm(options{operations: span{1, 9}}, h); len(found) != 0 {
 		t.Errorf("part of a run: got %+v, want none", found)
+	}
+}
+
+// TestSelectFaults checks that all faults are selected or left out with a reason.
+func TestSelectFaults(t *testing.T) {
+	t.Parallel()
+	list, omitted, err := selectFaults("")
+	if err != nil || len(list)+len(omitted) != len(faults) {
+		t.Errorf("got %d faults and %d without a machine for them, error %v, want %d", len(list), len(omitted), err,
+			len(faults))
+	}
+	if list, _, err := selectFaults("none"); len(list) != 0 || err != nil {
+		t.Errorf("none: got %v, error %v", list, err)
+	}
+}
+
+// faultsOf returns the faults of a run without an installation, with their begins and ends, and the rest of the round.
+func faultsOf(t *testing.T, o options) (list []disturbance, rest []fault) {
+	t.Helper()
+	s := newSequence(o.seed, o.first)
+	for at := time.Duration(0); ; {
+		f, own := s.next(o.faults)
+		before, lasts := pause(o.lasts, len(list)), f.lasts(own, o.lasts)
+		if at+before+lasts > o.lasts {
+			return list, append([]fault{f}, s.left...)
+		}
+		at += before
+		list = append(list, disturbance{Fault: f.name, Begin: noon.Add(at), End: noon.Add(at + lasts)})
+		at += lasts
+	}
+}
+
+// TestSeriesIsEven checks that each fault occurs as often as the others in a series, at most one time more or less.
+func TestSeriesIsEven(t *testing.T) {
+	t.Parallel()
+	for seed := range uint64(20) {
+		o := options{seed: 10 * seed, lasts: 370 * time.Second, faults: faults}
+		n := map[string]int{}
+		for range 10 {
+			var list []disturbance
+			list, o.first = faultsOf(t, o)
+			for _, d := range list {
+				n[d.Fault]++
+			}
+			o.seed++
+		}
+		counts := slices.Sorted(maps.Values(n))
+		if len(n) != len(faults) || counts[0] < counts[len(counts)-1]-1 {
+			t.Errorf("seed %d: got %v, want each fault equally often", 10*seed, n)
+		}
+	}
+}
+
+// TestSequence checks that the targets and durations of a fault do not depend on the others that are selected.
+func TestSequence(t *testing.T) {
+	t.Parallel()
+	whole, part := newSequence(7, faults[3:5]), newSequence(7, faults[3:5])
+	for range 2 * len(faults) {
+		f, own := whole.next(faults)
+		if f.name != faults[4].name {
+			continue
+		}
+		again, same := part.next(faults[4:5])
+		if got, want := same.Uint64(), own.Uint64(); again.name != f.name || got != want {
+			t.Errorf("got %s with %d, want %s with %d", again.name, got, f.name, want)
+		}
+	}
+}
+
+// TestRequiredPairs checks that the seeds of a series of ten runs plan almost each required operation several times
+// during each fault, since not all of them succeed.
+func TestRequiredPairs(t *testing.T) {
+	t.Parallel()
+	const least, most = 4, 150 // of this number of pairs, one may be planned less often
+	pairs, rare := 0, 0
+	for series := range uint64(20) {
+		o := options{seed: 100 * series, lasts: 370 * time.Second, faults: faults}
+		planned := map[[2]string]int{} // by kind and fault
+		for range 10 {
+			var list []disturbance
+			list, o.first = faultsOf(t, o)
+			for _, p := range newPlan(o.seed, o.lasts) {
+				for _, d := range list {
+					if at := noon.Add(p.At); at.After(d.Begin) && at.Before(d.End) {
+						planned[[2]string{p.Kind, d.Fault}]++
+					}
+				}
+			}
+			o.seed++
+		}
+		for _, k := range kinds {
+			for _, f := range faults {
+				if !k.required {
+					continue
+				}
+				pairs++
+				if n := planned[[2]string{k.name, f.name}]; n < least {
+					rare++
+					t.Logf("series %d: %s is planned %d times during %s", series, k.name, n, f.name)
+				}
+			}
+		}
+	}
+	if rare > pairs/most {
+		t.Errorf("%d of %d pairs are planned less than %d times, want at most one of %d", rare, pairs, least, most)
 	}
 }

@@ -103,7 +103,7 @@ func sellOut(ctx context.Context, t *turn) error {
 
 // importMenu imports products with new prices, which emits an event for each of them.
 func importMenu(ctx context.Context, t *turn) error {
-	rows := newRows(t.random, int(number(t.random, 20, 60)))
+	rows := newRows(t.random, int(number(t.random, 5, 30)))
 	t.Detail = fmt.Sprintf("%d rows", len(rows))
 	return t.send(ctx, func(ctx context.Context, c *comanda.Client, key comanda.CallOption) error {
 		_, err := c.ImportProducts(ctx, comanda.ImportProductsParams{}, rows, key)

@@ -14,6 +14,8 @@ import (
 const (
 	// longRun is the duration of all runs from which each required operation must have succeeded during each fault.
 	longRun = 10 * time.Minute
+	// series is the duration of all runs in which each fault must have occurred.
+	series = time.Hour
 	// timelines is the number of violations whose timeline a report shows.
 	timelines = 10
 	// calm is the column of operations that no fault has disturbed.
@@ -36,6 +38,7 @@ type totals struct {
 	repeated                   int // requests beyond the recorded attempts
 	lasts, calm                time.Duration
 	faults                     map[string]int
+	rest                       string                      // of the faults of the last run, as history has it
 	tallies                    map[string]map[string]tally // of the operations by kind and fault
 }
 
@@ -46,6 +49,7 @@ func (t *totals) add(h *history) {
 	}
 	t.lasts += h.Lasts
 	t.calm += h.calmTimes()
+	t.rest = h.Rest
 	t.operations += len(h.Operations)
 	t.requests += len(h.Requests)
 	for _, d := range h.Disturbances {
@@ -101,6 +105,16 @@ func (t *totals) unsuccessful() (list []string) {
 			if results := t.tallies[k.name][fault]; k.required && results[done] == 0 {
 				list = append(list, fmt.Sprintf("%s never succeeded during %s: %s", k.name, fault, results))
 			}
+		}
+	}
+	return list
+}
+
+// unused returns a text for each fault of a selection that has never occurred, if the runs were long enough together.
+func (t *totals) unused(selection []fault) (list []string) {
+	for _, f := range selection {
+		if t.lasts >= series && t.faults[f.name] == 0 {
+			list = append(list, f.name+" never occurred")
 		}
 	}
 	return list

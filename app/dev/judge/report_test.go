@@ -38,6 +38,14 @@ func TestTotals(t *testing.T) {
 	if list := total.unsuccessful(); strings.Contains(strings.Join(list, "\n"), "place order") {
 		t.Errorf("the order is done: got %q", list)
 	}
+	if list := total.unused(faults[:2]); len(list) != 0 {
+		t.Errorf("a quarter of an hour: got %q, want nothing", list)
+	}
+	total.lasts += series
+	if list := total.unused(faults[:2]); !slices.Equal(list, []string{"kill-serve never occurred"}) {
+		t.Errorf("more than an hour: got %q, want the API", list)
+	}
+	total.lasts -= series
 	total.repeated = 2
 	var out strings.Builder
 	if err := total.print(&out); err != nil {

@@ -149,7 +149,7 @@ func act(ctx context.Context, o options, w *world, s *sites, h *history, out io.
 	running.Go(func() {
 		perform(ctx, s, h, slices.DeleteFunc(plan, func(p planned) bool { return !slices.Contains(o.sites, p.Site) }))
 	})
-	err := w.nemesis(ctx, h, o.faults, h.Begin.Add(lasts), out)
+	err := w.nemesis(ctx, h, o, h.Begin.Add(lasts), out)
 	if err != nil {
 		cancel()
 	}

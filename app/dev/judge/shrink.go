@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"slices"
-	"strings"
 	"time"
 )
 
@@ -95,15 +94,11 @@ func bisect(n, least int, fails func(begin, end int) bool) (begin, end int) {
 
 // command returns the command that makes a run again.
 func (o options) command() string {
-	names := make([]string, len(o.faults))
-	for i, f := range o.faults {
-		names[i] = f.name
-	}
-	if len(names) == 0 {
-		names = []string{"none"}
-	}
 	text := fmt.Sprintf("go run ./app/dev/judge --seconds %d --seed %d --faults %s",
-		int(o.lasts.Seconds()), o.seed, strings.Join(names, ","))
+		int(o.lasts.Seconds()), o.seed, namesOf(o.faults))
+	if len(o.first) > 0 {
+		text += " --first " + namesOf(o.first)
+	}
 	if o.operations != all {
 		text += " --operations " + o.operations.String()
 	}

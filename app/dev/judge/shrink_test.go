@@ -40,7 +40,7 @@ func TestBisect(t *testing.T) {
 // that it says what it has tried.
 func TestShrink(t *testing.T) {
 	t.Parallel()
-	first := options{lasts: time.Minute, seed: 7, faults: faults[:8], operations: all}
+	first := options{lasts: time.Minute, seed: 7, faults: faults[:8], first: faults[4:6], operations: all}
 	runs := map[string]int{}
 	var out strings.Builder
 	fails := func(_ context.Context, o options) (bool, error) {
@@ -52,7 +52,8 @@ func TestShrink(t *testing.T) {
 		return needed && o.operations.first <= 123 && o.operations.last >= 123 && runs[o.command()] == 2, nil
 	}
 	shortest := shrink(t.Context(), first, 320, shrinker{fails: fails, out: &out})
-	want := "go run ./app/dev/judge --seconds 60 --seed 7 --faults " + faults[5].name + " --operations 121-140"
+	want := "go run ./app/dev/judge --seconds 60 --seed 7 --faults " + faults[5].name +
+		" --first " + namesOf(faults[4:6]) + " --operations 121-140"
 	if got := shortest.command(); got != want {
 		t.Errorf("got %q, want %q, after:\n%s", got, want, &out)
 	}
