@@ -19,9 +19,6 @@ const (
 	repeatPause = 300 * time.Millisecond
 )
 
-// codeNoTarget is the code of an operation that found nothing on which it could be made.
-const codeNoTarget = "NO_TARGET"
-
 // errNoTarget ends an operation that found nothing on which it could be made.
 var errNoTarget = errors.New("no target")
 
@@ -163,7 +160,7 @@ func (s *sites) perform(ctx context.Context, p planned) operation {
 	refusal, ok := errors.AsType[*comanda.Error](err)
 	switch {
 	case errors.Is(err, errNoTarget):
-		t.Result, t.Code = refused, codeNoTarget
+		t.Result = untargeted
 	case t.Result != "":
 	case ok: // of a request that prepares the operation
 		t.Result, t.Status, t.Code = refused, refusal.StatusCode, string(refusal.Code)

@@ -23,6 +23,8 @@ const (
 	done    = "done"    // a response confirmed it
 	refused = "refused" // a response with a status of 4xx refused it, which is a correct response
 	unknown = "unknown" // no response, or one with 5xx: it was made or not
+
+	untargeted = "untargeted" // it found nothing on which it could be made
 )
 
 // operation is a planned operation that was made.

@@ -120,7 +120,7 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 	if o.seeds > 1 {
 		failed = errors.Join(failed, o.total.print(out))
 	}
-	if o.operations != all || len(o.sites) != len(everywhere) {
+	if !o.whole() {
 		return failed
 	}
 	missing := append(o.total.unsuccessful(), o.total.unused(o.faults)...)

@@ -71,16 +71,16 @@ func TestCalmTimes(t *testing.T) {
 	if got := h.calmTimes(); got != calmTime-aftermath {
 		t.Errorf("got %s, want %s", got, calmTime-aftermath)
 	}
-	if found := checkCalm(options{operations: all}, h); len(found) != 0 {
+	if found := checkCalm(options{operations: all, sites: everywhere}, h); len(found) != 0 {
 		t.Errorf("got %+v, want none", found)
 	}
 	h.Disturbances = slices.Delete(h.Disturbances, 1, 2)
 	fault(time.Minute+10*time.Second, 3*time.Minute)
 	slices.SortFunc(h.Disturbances, func(a, b disturbance) int { return a.Begin.Compare(b.Begin) })
-	if found := checkCalm(options{operations: all}, h); len(found) != 1 {
+	if found := checkCalm(options{operations: all, sites: everywhere}, h); len(found) != 1 {
 		t.Errorf("faults close together: got %+v, want a violation", found)
 	}
-	if found := checkCalm(options{operations: span{1, 9}}, h); len(found) != 0 {
+	if found := checkCalm(options{operations: span{1, 9}, sites: everywhere}, h); len(found) != 0 {
 		t.Errorf("part of a run: got %+v, want none", found)
 	}
 }

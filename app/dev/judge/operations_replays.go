@@ -96,13 +96,36 @@ func replayStore(ctx context.Context, t *turn) error {
 	})
 }
 
-// cancelReplay cancels a bulk replay. It is refused for one that has ended.
+// cancelReplay cancels a bulk replay: one that it has just requested, or any, which is refused if it has ended.
 func cancelReplay(ctx context.Context, t *turn) (err error) {
-	if t.Subject, err = choose(t, &t.site.replays); err != nil {
+	if t.random.IntN(2) == 0 {
+		err = t.requestReplay(ctx)
+	} else {
+		t.Subject, err = choose(t, &t.site.replays)
+	}
+	if err != nil {
 		return err
 	}
 	return t.send(ctx, func(ctx context.Context, c *comanda.Client, _ comanda.CallOption) error {
 		_, err := c.CancelReplay(ctx, t.Subject)
+		return err
+	})
+}
+
+// requestReplay starts a bulk replay of the newest deliveries of a webhook, which is the subject.
+func (t *turn) requestReplay(ctx context.Context) error {
+	chosen, err := t.webhook()
+	if err != nil {
+		return err
+	}
+	in := comanda.ReplayWebhookRequest{
+		From: time.Now().Add(-replayed), Status: new(comanda.ReplayedStatusDelivered),
+	}
+	return t.prepare(ctx, func(ctx context.Context, c *comanda.Client) error {
+		replay, err := c.ReplayWebhook(ctx, chosen.id, in, comanda.IdempotencyKey(t.key+"-replay"))
+		if err == nil {
+			t.Subject = replay.ID
+		}
 		return err
 	})
 }

@@ -29,7 +29,7 @@ func (t tally) String() string {
 	if len(t) == 0 {
 		return "·"
 	}
-	return fmt.Sprintf("%d/%d/%d", t[done], t[refused], t[unknown])
+	return fmt.Sprintf("%d/%d/%d/%d", t[done], t[refused], t[unknown], t[untargeted])
 }
 
 // totals are what one or more runs have made.
@@ -110,6 +110,27 @@ func (t *totals) unsuccessful() (list []string) {
 	return list
 }
 
+// vain returns a violation for each kind of operations that was never made with its purpose: that it succeeds, or that
+// it is refused although it has a target.
+func (t *totals) vain() (list []violation) {
+	for _, k := range kinds {
+		results := tally{}
+		for _, row := range t.tallies[k.name] {
+			for result, n := range row {
+				results[result] += n
+			}
+		}
+		purpose := done
+		if k.refused {
+			purpose = refused
+		}
+		if results[purpose] == 0 {
+			list = append(list, violation{Checker: "kinds", Text: fmt.Sprintf("%s was never %s: %s", k.name, purpose, results)})
+		}
+	}
+	return list
+}
+
 // unused returns a text for each fault of a selection that has never occurred, if the runs were long enough together.
 func (t *totals) unused(selection []fault) (list []string) {
 	for _, f := range selection {
@@ -135,7 +156,7 @@ func (t *totals) print(out io.Writer) error {
 // printTable prints the operations by fault, as a table of Markdown.
 func (t *totals) printTable(out io.Writer) error {
 	names := t.columns()
-	fmt.Fprint(out, "\nOperations: done/refused/unknown\n\n")
+	fmt.Fprint(out, "\nOperations: done/refused/unknown/without a target\n\n")
 	table := tabwriter.NewWriter(out, 0, 0, 1, ' ', 0)
 	fmt.Fprintf(table, "| operation\t| %s\t|\n", strings.Join(names, "\t| "))
 	fmt.Fprintf(table, "|---\t%s|\n", strings.Repeat("|---\t", len(names)))

@@ -31,7 +31,7 @@ func TestTotals(t *testing.T) {
 		t.Errorf("half of the time: got %v, want nothing", list)
 	}
 	total.add(one(unknown))
-	if list := total.unsuccessful(); !slices.Contains(list, "place order never succeeded during kill-worker: 0/1/1") {
+	if list := total.unsuccessful(); !slices.Contains(list, "place order never succeeded during kill-worker: 0/1/1/0") {
 		t.Errorf("got %q, want the order", list)
 	}
 	total.add(one(done))
@@ -52,10 +52,35 @@ func TestTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Runs: 3, 15m0s, of which 8m15s calm, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated", "| no fault", "| 1/1/1",
+		"Runs: 3, 15m0s, of which 8m15s calm, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated", "| no fault", "| 1/1/1/0",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got %s, want %q", &out, want)
 		}
+	}
+}
+
+// TestVain checks that each kind of operations must have its purpose once: it succeeds, or it is refused although it
+// has a target.
+func TestVain(t *testing.T) {
+	t.Parallel()
+	var total totals
+	h := &history{}
+	for _, k := range kinds {
+		o := operation{planned: planned{Kind: k.name}, Result: done}
+		if k.refused {
+			o.Result = refused
+		}
+		h.Operations = append(h.Operations, o)
+	}
+	for i, o := range h.Operations {
+		for result, want := range map[string]int{o.Result: 0, unknown: 1, untargeted: 1} {
+			h.Operations[i].Result = result
+			total = totals{}
+			if total.add(h); len(total.vain()) != want {
+				t.Errorf("%s is %s: got %v, want %d violations", o.Kind, result, total.vain(), want)
+			}
+		}
+		h.Operations[i].Result = o.Result
 	}
 }

@@ -49,6 +49,9 @@ func (s *span) of(plan []planned) (part []planned, lasts time.Duration) {
 	return part, lasts
 }
 
+// whole reports whether a run makes all operations of all sites.
+func (o options) whole() bool { return o.operations == all && len(o.sites) == len(everywhere) }
+
 // run makes the operations and the faults in an installation in a directory, waits until everything has ended, and
 // reports the violations.
 func run(ctx context.Context, o options, dir string, out io.Writer) (err error) {
@@ -117,6 +120,9 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 		return err
 	}
 	found := append(own(w, h, open), checkCalm(o, h)...)
+	if o.whole() && h.Lasts >= calmFrom {
+		found = append(found, made.vain()...)
+	}
 	for _, c := range rules {
 		for _, v := range c.check(h, state) {
 			v.Checker = c.name
@@ -256,7 +262,7 @@ func own(w *world, h *history, open string) (found []violation) {
 // checkCalm checks that a run had a calm time: several checkers judge nothing during faults and their aftermath. A part
 // of a run may be too short.
 func checkCalm(o options, h *history) []violation {
-	if o.operations != all || h.calmTimes() > 0 {
+	if !o.whole() || h.calmTimes() > 0 {
 		return nil
 	}
 	return []violation{{Checker: "calm time", Text: "no calm time was judged: the faults are too close together"}}
