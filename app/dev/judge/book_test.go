@@ -43,7 +43,7 @@ func (b *book) tx() logged {
 // open adds a website with a store on the plan STARTER.
 func (b *book) open(site string) {
 	b.h.Stores[site] = "st_" + site
-	b.s.Stores["st_"+site] = storeRow{ID: "st_" + site, Website: "ws_" + site}
+	b.s.Stores["st_"+site] = storeRow{ID: "st_" + site, Website: "ws_" + site, Timezone: "Europe/Berlin"}
 	b.s.Websites["ws_"+site] = []websiteRow{{logged: b.tx(), ID: "ws_" + site, Plan: "STARTER"}}
 }
 

@@ -41,6 +41,7 @@ var checkers = []checker{
 	{"prices", "an order is the sum of its items", checkPrices},
 	{"payments", "payments and refunds of an order add up", checkPayments},
 	{"amounts due", "compensations of an order follow from its events", checkDue},
+	{"cash-up", "the cash-up sums payments and refunds by day, provider, method, channel and currency", checkCashUps},
 	{"stock", "the stock of a product follows from its orders", checkStock},
 	{"loyalty", "the points of a customer follow from the ledger and the orders", checkLoyalty},
 	{"redemptions", "redeemed points lower the total, and return with a cancellation or a whole refund", checkRedemptions},

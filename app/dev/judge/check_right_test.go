@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/comanda-dev/comanda/api/client/comanda"
 	"github.com/comanda-dev/comanda/app"
 )
 
@@ -87,6 +88,10 @@ func rightBook() *book {
 		{Store: "st_a", Day: "2026-11-28", Product: "p1", Currency: "EUR", Quantity: 2, NetMinor: 1000},
 		{Store: "st_b", Day: "2026-11-28", Product: "p1", Currency: "EUR", Quantity: 2, NetMinor: 1000},
 	}
+	b.h.CashUps = map[string][]comanda.PaymentSum{"b": nil, "a": {{
+		BusinessDate: "2026-11-28", Provider: "STRIPE", PaymentMethod: "card", Currency: "EUR", Payments: 1,
+		PaymentsMinor: 1000, TipsMinor: 150, Refunds: 1, RefundsMinor: 300,
+	}}}
 	b.h.End = b.at
 	b.h.Watchings = []watching{{Site: "a", Begin: noon, End: b.at.Add(time.Hour), Shown: []shownOrder{
 		{b.at, "o1", 1}, {b.at, "o2", 1}, {b.at, "o1", 3}, {b.at, "o2", 2},
@@ -146,7 +151,7 @@ func (b *book) pay(order string) *eventRow {
 	e := b.event("e-paid", "a", "payment.succeeded", order, `{"paymentId":"pay","amountMinor":1200}`)
 	b.s.Payments["pay"] = paymentRow{
 		ID: "pay", Store: "st_a", Order: order, Status: "SUCCEEDED", AmountMinor: 1200, TipMinor: 200, RefundedMinor: 300,
-		RefundedTip: 50,
+		RefundedTip: 50, Provider: "STRIPE", Method: "card", CreatedAt: e.At,
 	}
 	b.did(operation{planned: planned{Site: "a", Kind: "pay order"}, Order: order, Subject: "pay", Amount: 1200})
 	return e
@@ -156,7 +161,7 @@ func (b *book) pay(order string) *eventRow {
 func (b *book) refund(order string) *eventRow {
 	e := b.event("e-refunded", "a", "payment.refunded", order,
 		`{"paymentId":"pay","refundId":"ref","amountMinor":350}`)
-	b.s.Refunds["ref"] = refundRow{ID: "ref", Payment: "pay", Order: order, AmountMinor: 350, TipMinor: 50}
+	b.s.Refunds["ref"] = refundRow{ID: "ref", Payment: "pay", Order: order, AmountMinor: 350, TipMinor: 50, CreatedAt: e.At}
 	o := b.s.Orders[order]
 	o.Status, o.PaidMinor, o.RefundedMinor, o.CompensatedMinor, o.Version = "COMPLETED", 1000, 300, 300, 4
 	b.s.Orders[order] = o

@@ -33,6 +33,22 @@ var stateMutants = []mutant{
 	{"amounts due", "a total that no event shows", func(b *book) {
 		b.order("o1", func(o *orderRow) { o.TotalMinor = 900 })
 	}},
+	{"cash-up", "a refund that the cash-up counts on the day of the payment", func(b *book) {
+		r := b.s.Refunds["ref"]
+		r.CreatedAt = r.CreatedAt.Add(12 * time.Hour)
+		b.s.Refunds["ref"] = r
+	}},
+	{"cash-up", "a day in another time zone", func(b *book) {
+		p := b.s.Payments["pay"]
+		p.CreatedAt = time.Date(2026, 11, 28, 23, 30, 0, 0, time.UTC)
+		b.s.Payments["pay"] = p
+	}},
+	{"cash-up", "a payment of another store", func(b *book) { b.h.CashUps["b"] = b.h.CashUps["a"] }},
+	{"cash-up", "a payment of a channel that counts as the store's own", func(b *book) {
+		b.order("o1", func(o *orderRow) { o.Channel = new("Uber Eats") })
+	}},
+	{"cash-up", "a lost payment", func(b *book) { b.h.CashUps["a"] = nil }},
+	{"cash-up", "a tip that is not returned", func(b *book) { b.h.CashUps["a"][0].TipsMinor = 200 }},
 	{"stock", "a cancellation that returns nothing", func(b *book) {
 		list := b.s.Stocks["p1"]
 		*list[len(list)-1].Stock = *list[len(list)-2].Stock

@@ -108,7 +108,8 @@ func checkProductSales(s *state) []violation {
 
 // differences returns a violation for each key with different values. A missing value is zero.
 func differences[K, V comparable](of string, want, got map[K]V) (found []violation) {
-	keys := maps.Clone(want)
+	keys := map[K]V{}
+	maps.Copy(keys, want)
 	maps.Copy(keys, got)
 	for key := range keys {
 		if want[key] != got[key] {

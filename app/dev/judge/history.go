@@ -6,6 +6,8 @@ import (
 	"os"
 	"sync"
 	"time"
+
+	"github.com/comanda-dev/comanda/api/client/comanda"
 )
 
 // planned is an operation that a seed decides before the run. Its target, for example one of the open orders, is chosen
@@ -86,7 +88,8 @@ type history struct {
 	Suspensions  []suspension
 	Readings     []reading
 	Watchings    []watching
-	Mails        []string // addresses of the mails that the mail server has accepted
+	Mails        []string                        // addresses of the mails that the mail server has accepted
+	CashUps      map[string][]comanda.PaymentSum // by site
 }
 
 func (h *history) addOperation(o operation) {

@@ -97,6 +97,9 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if err := readers.finish(ctx); err != nil {
 		return err
 	}
+	if err := s.readCashUps(ctx); err != nil {
+		return fmt.Errorf("read the cash-up: %w", err)
+	}
 	if err := s.resolve(ctx); err != nil {
 		return fmt.Errorf("resolve the webhooks: %w", err)
 	}

@@ -11,6 +11,7 @@ type storeRow struct {
 	ID        string  `json:"id"`
 	Website   string  `json:"website_id"`
 	SandboxOf *string `json:"sandbox_of"`
+	Timezone  string  `json:"timezone"`
 }
 
 // queue returns the queue of the deliveries of a store: the website or the sandbox (docs/behaviour.md#plan-rate).
@@ -200,16 +201,20 @@ type paymentRow struct {
 	TipMinor      int64  `json:"tip_minor"`
 	RefundedMinor int64  `json:"refunded_minor"`
 	RefundedTip   int64  `json:"refunded_tip"`
+	Method        string `json:"payment_method"`
+
+	CreatedAt time.Time `json:"created_at"`
 }
 
 func (p paymentRow) succeeded() bool { return p.Status == "SUCCEEDED" }
 
 type refundRow struct {
-	ID          string `json:"id"`
-	Payment     string `json:"payment_id"`
-	Order       string `json:"order_id"`
-	AmountMinor int64  `json:"amount_minor"`
-	TipMinor    int64  `json:"tip_minor"`
+	ID          string    `json:"id"`
+	Payment     string    `json:"payment_id"`
+	Order       string    `json:"order_id"`
+	AmountMinor int64     `json:"amount_minor"`
+	TipMinor    int64     `json:"tip_minor"`
+	CreatedAt   time.Time `json:"created_at"`
 }
 
 // productRow is a product with a stock that it had.
