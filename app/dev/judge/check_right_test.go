@@ -40,6 +40,10 @@ func rightBook() *book {
 		b.dispatch(e, "w1")
 	}
 	b.deliver("e-o1/w1", 500, 204)
+	b.did(operation{
+		planned: planned{Site: "a", Kind: "retry delivery"}, Subject: "e-o1/w1", Webhook: "w1", Attempts: 1,
+		Attempt: "e-o1/w1/2",
+	})
 	b.deliver("e-paid/w1", 204)
 	b.bulk("bulk", "w1", "running")
 	b.deliver("e-completed/w1", 204)
@@ -161,7 +165,9 @@ func (b *book) pay(order string) *eventRow {
 func (b *book) refund(order string) *eventRow {
 	e := b.event("e-refunded", "a", "payment.refunded", order,
 		`{"paymentId":"pay","refundId":"ref","amountMinor":350}`)
-	b.s.Refunds["ref"] = refundRow{ID: "ref", Payment: "pay", Order: order, AmountMinor: 350, TipMinor: 50, CreatedAt: e.At}
+	b.s.Refunds["ref"] = refundRow{
+		ID: "ref", Payment: "pay", Order: order, AmountMinor: 350, TipMinor: 50, CreatedAt: e.At,
+	}
 	o := b.s.Orders[order]
 	o.Status, o.PaidMinor, o.RefundedMinor, o.CompensatedMinor, o.Version = "COMPLETED", 1000, 300, 300, 4
 	b.s.Orders[order] = o

@@ -126,6 +126,15 @@ var stateMutants = []mutant{
 	{"operations", "lost points", func(b *book) {
 		b.did(operation{planned: planned{Site: "a", Kind: "redeem points"}, Order: "o1"})
 	}},
+	{"operations", "a retry without an attempt", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "retry delivery"}, Subject: "e-o1/w1", Webhook: "w1", Attempts: 1})
+	}},
+	{"operations", "a retry that shows the attempt before it", func(b *book) {
+		b.did(operation{
+			planned: planned{Site: "a", Kind: "retry delivery"}, Subject: "e-o1/w1", Webhook: "w1", Attempts: 1,
+			Attempt: "e-o1/w1/1",
+		})
+	}},
 	{"idempotency", "two orders of one key", func(b *book) {
 		c := b.s.Changes[0]
 		c.Order = "o9"

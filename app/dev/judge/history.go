@@ -44,6 +44,8 @@ type operation struct {
 	Subject    string        // id of another row, for example a payment, "" = none
 	Amount     int64         // in minor units, of a payment or refund; else the total of the order
 	Version    int64         // of the order in the last response, 0 = none
+	Attempts   int           // of its delivery before the request
+	Attempt    string        // id of the attempt in the response, "" = none
 	Detail     string        // for the timeline
 }
 

@@ -26,7 +26,7 @@ func (t *turn) delivery(ctx context.Context, statuses ...comanda.DeliveryStatus)
 		return nil, errNoTarget
 	}
 	chosen := &list.Data[t.random.IntN(len(list.Data))]
-	t.Subject, t.Webhook = chosen.ID, chosen.WebhookID
+	t.Subject, t.Webhook, t.Attempts = chosen.ID, chosen.WebhookID, chosen.Attempts
 	t.Detail = fmt.Sprintf("event %s, %s after %d attempts", chosen.EventID, chosen.Status, chosen.Attempts)
 	return chosen, nil
 }
@@ -52,7 +52,10 @@ func retryDelivery(ctx context.Context, t *turn) error {
 		return err
 	}
 	return t.sendOnce(ctx, func(ctx context.Context, c *comanda.Client) error {
-		_, err := c.RetryDelivery(ctx, chosen.ID)
+		made, err := c.RetryDelivery(ctx, chosen.ID)
+		if err == nil {
+			t.Attempt = made.ID
+		}
 		return err
 	})
 }

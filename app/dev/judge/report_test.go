@@ -52,7 +52,8 @@ func TestTotals(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, want := range []string{
-		"Runs: 3, 15m0s, of which 8m15s calm, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated", "| no fault", "| 1/1/1/0",
+		"Runs: 3, 15m0s, of which 8m15s calm, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated",
+		"| no fault", "| 1/1/1/0",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got %s, want %q", &out, want)
