@@ -65,6 +65,18 @@ var deliveryMutants = []mutant{
 	{"steps", "an ended delivery that a late record reopens", func(b *book) {
 		b.change("e-o2/w1", func(d *deliveryRow) { d.Status = "retrying" })
 	}},
+	{"steps", "a claim of an inactive webhook", func(b *book) {
+		b.s.Webhooks["w2"][0].Active, b.s.Webhooks["w2"][0].At = false, noon.Add(-time.Minute)
+	}},
+	{"steps", "a claim of a deleted webhook that is taken back", func(b *book) {
+		b.at = b.at.Add(time.Minute)
+		last := b.s.Steps["e-product/w3"]
+		b.s.Steps["e-product/w3"] = last[:1]
+		b.s.Deliveries["e-product/w3"] = last[0]
+		b.claim("e-product/w3")
+		b.change("e-product/w3", func(d *deliveryRow) { d.Status = "queued" })
+		b.change("e-product/w3", func(d *deliveryRow) { d.Status, d.Reason = "cancelled", app.ReasonDeleted })
+	}},
 	{"replays", "a late end of an earlier run that ends a replay", func(b *book) {
 		b.last("e-o1/w2", func(d *deliveryRow) { d.Attempts, d.Status, d.Reason = d.ScheduleBase, "dead_letter", "HTTP 500" })
 	}},

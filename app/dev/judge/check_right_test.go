@@ -326,3 +326,39 @@ func TestCountStarts(t *testing.T) {
 		t.Errorf("recorded late: got %d starts, %+v in the later window, want one", n, again)
 	}
 }
+
+// TestClaimBesideChange checks that a claim may begin before a webhook is switched off and be logged after it: before
+// the change is committed, shortly after it, and at a fault later. A claim that sees a later activation is right, too.
+func TestClaimBesideChange(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		change func(b *book)
+		want   int
+	}{
+		"long after": {func(b *book) {}, 1},
+		"before the commit": {func(b *book) {
+			claim := &b.s.Steps["e-product/w3"][1]
+			claim.Seen.running = []uint64{b.s.Webhooks["w3"][1].XID}
+			claim.Seen.least = claim.Seen.running[0]
+		}, 0},
+		"shortly after": {func(b *book) { b.s.Webhooks["w3"][1].At = b.at.Add(-claimTime) }, 0},
+		"at a fault": {func(b *book) {
+			b.h.addDisturbance(disturbance{Begin: noon, End: b.at.Add(-aftermath / 2)})
+		}, 0},
+		"of an active webhook": {func(b *book) {
+			again := b.s.Webhooks["w3"][0]
+			again.XID = b.s.Webhooks["w3"][1].XID
+			b.s.Webhooks["w3"] = append(b.s.Webhooks["w3"], again)
+		}, 0},
+	} {
+		b := rightBook()
+		b.at = b.at.Add(time.Minute)
+		b.s.Steps["e-product/w3"] = b.s.Steps["e-product/w3"][:1]
+		b.s.Deliveries["e-product/w3"] = b.s.Steps["e-product/w3"][0]
+		b.claim("e-product/w3")
+		test.change(b)
+		if found := checkSteps(b.h, b.s); len(found) != test.want {
+			t.Errorf("%s: got %+v, want %d violations", name, found, test.want)
+		}
+	}
+}

@@ -3,6 +3,7 @@ package main
 import (
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -16,8 +17,9 @@ var allowed = []string{
 
 // checkSteps checks docs/architecture.md#states-of-a-delivery. A delivery that was claimed, and queued again while its
 // workflow ran, is recorded as what it became. A queued replay that was not claimed yet is only claimed, or ended
-// without an attempt: no record of an earlier attempt takes its place.
-func checkSteps(_ *history, s *state) (found []violation) {
+// without an attempt: no record of an earlier attempt takes its place. Nor is a delivery claimed while its webhook is
+// inactive or deleted, even if the claim is taken back (docs/behaviour.md#inactive-and-deleted-webhooks).
+func checkSteps(h *history, s *state) (found []violation) {
 	for _, d := range s.everyDelivery() {
 		steps := s.Steps[d.ID]
 		if len(steps) == 0 {
@@ -31,6 +33,9 @@ func checkSteps(_ *history, s *state) (found []violation) {
 		for i, to := range steps[1:] {
 			from := steps[i]
 			change := from.Status + " " + to.Status
+			if change == "queued pending" && s.idle(h, to) {
+				found = append(found, ofDelivery(d, "is claimed, although its webhook is inactive or deleted"))
+			}
 			replayed := to.Replays - from.Replays
 			if replayed > 0 {
 				claims = to.Generation
@@ -49,6 +54,23 @@ func checkSteps(_ *history, s *state) (found []violation) {
 		}
 	}
 	return found
+}
+
+// claimTime is the longest time without a fault from the log of a change of a webhook to its commit, and from the begin
+// of a claim, which sees the webhook, to its log.
+const claimTime = 2 * time.Second
+
+// idle reports whether the webhook of a claim was surely inactive or deleted when the claim began. The log of a claim
+// sees more than the claim itself: it is written at its end, with a newer snapshot. Faults can suspend a claim.
+func (s *state) idle(h *history, claim deliveryRow) bool {
+	var last *webhookRow
+	for i, w := range s.Webhooks[claim.Webhook] { // the visible versions are the first ones
+		if claim.sees(w.logged) {
+			last = &s.Webhooks[claim.Webhook][i]
+		}
+	}
+	return last != nil && !last.live() && claim.At.Sub(last.At) > claimTime && !h.stepped(claim.At) &&
+		h.disturbed(claim.At.Add(-aftermath), claim.At) == 0
 }
 
 // endedUnmade reports whether a delivery has ended with a reason for which no attempt is made
