@@ -27,19 +27,13 @@ type shrinker struct {
 	out      io.Writer
 }
 
-// shrink removes operations and then faults while the rest still fails. It returns the shortest run that has failed
-// when it finds no shorter one or its time ends. first has failed, with a number of operations.
+// shrink removes faults and then operations while the rest still fails: a run with fewer operations ends earlier, so
+// that its last faults do not occur. It returns the shortest run that has failed when it finds no shorter one or its
+// time ends. first has failed, with a number of operations.
 func shrink(ctx context.Context, first options, operations int, s shrinker) options {
 	ctx, cancel := context.WithTimeout(ctx, shrinkTime)
 	defer cancel()
 	s.shortest = first
-	from := max(first.operations.first, 1)
-	n := min(first.operations.last, operations) - from + 1
-	bisect(n, max(n/shrinkParts, 1), func(begin, end int) bool {
-		o := s.shortest
-		o.operations = span{from + begin, from + end - 1}
-		return s.try(ctx, o)
-	})
 	list := s.shortest.faults
 	without := s.shortest
 	without.faults = nil
@@ -50,6 +44,13 @@ func shrink(ctx context.Context, first options, operations int, s shrinker) opti
 			return s.try(ctx, o)
 		})
 	}
+	from := max(first.operations.first, 1)
+	n := min(first.operations.last, operations) - from + 1
+	bisect(n, max(n/shrinkParts, 1), func(begin, end int) bool {
+		o := s.shortest
+		o.operations = span{from + begin, from + end - 1}
+		return s.try(ctx, o)
+	})
 	return s.shortest
 }
 

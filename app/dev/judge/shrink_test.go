@@ -64,6 +64,20 @@ func TestShrink(t *testing.T) {
 	}
 }
 
+// TestShrinkKeepsLateFaults checks that the search finds a fault that only occurs in a run with nearly all operations.
+func TestShrinkKeepsLateFaults(t *testing.T) {
+	t.Parallel()
+	first := options{lasts: time.Minute, seed: 7, faults: faults[:8], operations: all}
+	fails := func(_ context.Context, o options) (bool, error) {
+		late := len(o.faults) // the time at which the last fault ends grows with the number of faults
+		return namesOf(o.faults[max(0, late-1):]) == faults[7].name && min(o.operations.last, 320) >= 30*late, nil
+	}
+	shortest := shrink(t.Context(), first, 320, shrinker{fails: fails, out: t.Output()})
+	if names := namesOf(shortest.faults); names != faults[7].name || shortest.operations.last > 60 {
+		t.Errorf("got %s, want one fault and few operations", shortest.command())
+	}
+}
+
 // TestShrinkEnds checks that the search returns the first run if no shorter one fails, or if there is no time.
 func TestShrinkEnds(t *testing.T) {
 	t.Parallel()
