@@ -10,7 +10,8 @@ import (
 	"github.com/comanda-dev/comanda/persistence/localpg"
 )
 
-// TestShortRun makes operations and a few faults. Without PostgreSQL, the test is skipped, but in CI it fails.
+// TestShortRun makes operations and a few faults, all of which run. Without PostgreSQL, the test is skipped, but in CI
+// it fails. The directory of a failed run is kept, although .ci/run deletes the temporary ones.
 func TestShortRun(t *testing.T) {
 	t.Parallel()
 	names := "kill-worker,worker-without-postgres,suspend-worker,restart-postgres,rolling-restart"
@@ -19,8 +20,8 @@ func TestShortRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	o := options{
-		lasts: 40 * time.Second, ends: 5 * time.Minute, seed: 1, seeds: 1, faults: selected, operations: all,
-		sites: everywhere,
+		lasts: time.Minute, ends: 5 * time.Minute, seed: 1, seeds: 1, faults: selected, operations: all,
+		sites: everywhere, each: true, moved: "/var/tmp", total: &totals{},
 	}
 	err = judge(t.Context(), o, t.Output())
 	if err != nil && os.Getenv("CI") != "true" && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) {
@@ -28,6 +29,11 @@ func TestShortRun(t *testing.T) {
 	}
 	if err != nil {
 		t.Error(err)
+	}
+	for _, f := range selected {
+		if o.total.faults[f.name] == 0 {
+			t.Errorf("%s never ran", f.name)
+		}
 	}
 }
 

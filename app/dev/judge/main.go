@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"os/signal"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"time"
@@ -28,7 +29,9 @@ type options struct {
 	first      []fault  // with which the nemesis begins, if they are selected; the seed decides the order of the others
 	omitted    []string // faults that this machine cannot run, with the reasons
 	operations span
+	each       bool // each fault runs at least once, even after the operations
 	keep       bool
+	moved      string // directory to which the directory of a run is moved if it is kept; "" = it stays
 	shrink     bool
 
 	isolation bool
@@ -101,7 +104,9 @@ func parse(args []string, stderr io.Writer) (options, error) {
 // with the faults for which the run before it had no time, so that all faults occur equally often. All runs together
 // must have made the required operations, and a series of an hour or more each fault.
 func judge(ctx context.Context, o options, out io.Writer) error {
-	o.total = &totals{}
+	if o.total == nil {
+		o.total = &totals{}
+	}
 	for _, text := range o.omitted {
 		fmt.Fprintln(out, "This machine cannot run", text)
 	}
@@ -166,6 +171,10 @@ func trial(ctx context.Context, o options, out io.Writer) (dir string, err error
 	if ctx.Err() != nil || err != nil && strings.Contains(err.Error(), localpg.ErrNotInstalled.Error()) ||
 		err == nil && !o.keep {
 		return "", errors.Join(err, os.RemoveAll(dir))
+	}
+	if o.moved != "" {
+		kept := filepath.Join(o.moved, filepath.Base(dir))
+		return kept, errors.Join(err, command("mv", dir, kept))
 	}
 	return dir, err
 }

@@ -138,11 +138,12 @@ func (s *sequence) next(selection []fault) (fault, *rand.Rand) {
 // decides their order, their targets and their durations. Between two faults, the installation has time to recover,
 // and at some of them longer, so that checkers see it without a fault. It records the rest of the round in the history.
 func (w *world) nemesis(ctx context.Context, h *history, o options, until time.Time, out io.Writer) error {
-	s := newSequence(h.Seed, o.first)
+	s, ran := newSequence(h.Seed, o.first), map[string]bool{}
 	for n := 0; len(o.faults) > 0; n++ {
 		f, own := s.next(o.faults)
 		before, lasts := pause(h.Lasts, n), f.lasts(own, h.Lasts)
-		if time.Now().Add(before + lasts).After(until) {
+		missing := o.each && len(ran) < len(o.faults)
+		if time.Now().Add(before+lasts).After(until) && !missing {
 			h.Rest = namesOf(append([]fault{f}, s.left...))
 			break
 		}
@@ -153,6 +154,7 @@ func (w *world) nemesis(ctx context.Context, h *history, o options, until time.T
 		if err != nil {
 			return fmt.Errorf("%s: %w", f.name, err)
 		}
+		ran[f.name] = true
 		h.addDisturbance(d)
 		fmt.Fprintf(out, "%6.1f s to %.1f s: %s %s\n", d.Begin.Sub(h.Begin).Seconds(), d.End.Sub(h.Begin).Seconds(),
 			f.name, d.Detail)
