@@ -26,6 +26,7 @@ func newBook() *book {
 		Steps: map[string][]deliveryRow{}, Stocks: map[string][]productRow{}, Deliveries: map[string]deliveryRow{},
 		Attempts: map[string][]attemptRow{}, Orders: map[string]orderRow{}, Payments: map[string]paymentRow{},
 		Refunds: map[string]refundRow{}, Customers: map[string]customerRow{}, Listed: map[string][]string{},
+		Addresses: map[string]addressRow{},
 		Erased:    map[string]bool{},
 		Asked:     map[string][]replayRow{},
 		Workflows: map[string]string{},

@@ -58,6 +58,13 @@ func lost(h *history, s *state, o operation) string {
 		if versions := s.Stocks[o.Subject]; len(versions) == 0 || versions[0].Store != h.Stores[o.Site] {
 			return "product " + o.Subject + " does not exist"
 		}
+	case "delete product":
+		i := slices.IndexFunc(s.Menu, func(p productRow) bool { return p.ID == o.Subject })
+		if i < 0 || s.Menu[i].DeletedAt == nil {
+			return "product " + o.Subject + " is not deleted"
+		}
+	case "add address", "delete address", "change email":
+		return lostProfile(h, s, o)
 	case "register customer":
 		if s.Customers[o.Subject].Store != h.Stores[o.Site] {
 			return "customer " + o.Subject + " does not exist"
@@ -74,6 +81,32 @@ func lost(h *history, s *state, o operation) string {
 		}
 	}
 	return lostWebhook(h, s, o)
+}
+
+// lostProfile is lost for the changes that customers make in their accounts. An erasure removes their data.
+func lostProfile(h *history, s *state, o operation) string {
+	_, kept := s.Addresses[o.Subject]
+	switch o.Kind {
+	case "add address":
+		deleted := slices.ContainsFunc(h.Operations, func(other operation) bool {
+			return other.Kind == "delete address" && other.Subject == o.Subject
+		})
+		if !kept && !deleted && s.Customers[o.Detail].ErasedAt == nil {
+			return "address " + o.Subject + " does not exist"
+		}
+	case "delete address":
+		if kept {
+			return "address " + o.Subject + " is not deleted"
+		}
+	case "change email":
+		shown := slices.ContainsFunc(s.sortedEvents(h.Stores[o.Site]), func(e *eventRow) bool {
+			return e.Resource == o.Subject && e.Body != nil && strings.Contains(*e.Body, o.Detail)
+		})
+		if !shown && s.Customers[o.Subject].ErasedAt == nil {
+			return "no event of " + o.Subject + " shows " + o.Detail
+		}
+	}
+	return ""
 }
 
 // lostRetry is lost for a retry (docs/behaviour.md#attempts): its attempt is recorded, and was not made before the

@@ -17,7 +17,9 @@ func rightBook() *book {
 	b.open("b")
 	b.dispatch(b.event("e-menu", "a", "product.created", "p1", `{"id":"p1","version":1,"priceMinor":550}`))
 	b.s.Menu = []productRow{{ID: "p1", Store: "st_a", PriceMinor: 550}}
-	b.dispatch(b.event("e-guest", "a", "customer.created", "c-a", `{"id":"c-a","version":1}`))
+	b.s.Menu = append(b.s.Menu, productRow{ID: "p9", Store: "st_a", PriceMinor: 550, DeletedAt: &noon})
+	b.dispatch(b.event("e-deleted", "a", "product.updated", "p9", `{"id":"p9","version":2,"priceMinor":550}`))
+	b.dispatch(b.event("e-guest", "a", "customer.created", "c-a", `{"id":"c-a","version":1,"email":"new@example.com"}`))
 	b.dispatch(b.event("e-other-guest", "b", "customer.created", "c-b", `{"id":"c-b","version":1}`))
 	b.dispatch(b.event("e-reserved", "a", "reservation.created", "r1", `{"id":"r1","version":1,"status":"PENDING"}`))
 	b.s.Booked = []reservationRow{{ID: "r1", Status: "PENDING"}}
@@ -82,6 +84,10 @@ func rightBook() *book {
 	b.webhook("w3", "b", "none", func(w *webhookRow) { w.DeletedAt = new(noon) })
 	b.did(operation{planned: planned{Site: "b", Kind: "delete webhook"}, Webhook: "w3"})
 	b.change("e-product/w3", func(d *deliveryRow) { d.Status, d.Reason = "cancelled", app.ReasonDeleted })
+	b.s.Addresses["add1"] = addressRow{ID: "add1", Customer: "c-a"}
+	b.did(operation{planned: planned{Site: "a", Kind: "add address"}, Subject: "add1", Detail: "c-a"})
+	b.did(operation{planned: planned{Site: "a", Kind: "change email"}, Subject: "c-a", Detail: "new@example.com"})
+	b.did(operation{planned: planned{Site: "a", Kind: "delete product"}, Subject: "p9"})
 	b.s.Mails = []mailRow{
 		{ID: "m1", Store: "st_a", Subject: "inv1", Status: "sent"},
 		{ID: "m2", Store: "st_b", Subject: "inv2", Status: "obsolete", Reason: "replaced"},

@@ -123,6 +123,16 @@ var stateMutants = []mutant{
 	{"operations", "a lost customer", func(b *book) {
 		b.did(operation{planned: planned{Site: "a", Kind: "register customer"}, Subject: "c-lost"})
 	}},
+	{"operations", "a product that is not deleted", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "delete product"}, Subject: "p1"})
+	}},
+	{"operations", "a lost address", func(b *book) { delete(b.s.Addresses, "add1") }},
+	{"operations", "an address that is not deleted", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "delete address"}, Subject: "add1", Detail: "c-a"})
+	}},
+	{"operations", "an email that no event shows", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "change email"}, Subject: "c-a", Detail: "lost@example.com"})
+	}},
 	{"operations", "lost points", func(b *book) {
 		b.did(operation{planned: planned{Site: "a", Kind: "redeem points"}, Order: "o1"})
 	}},

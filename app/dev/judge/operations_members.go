@@ -27,7 +27,7 @@ func registerCustomer(ctx context.Context, t *turn) error {
 		login, err := c.RegisterCustomer(ctx, in)
 		if err == nil {
 			t.Subject = login.Customer.ID
-			remember(t.site, &t.site.members, t.Subject)
+			remember(t.site, &t.site.members, &member{id: t.Subject, email: in.Email, client: client})
 		}
 		return err
 	})
@@ -40,11 +40,12 @@ func (s *site) enroll(ctx context.Context, random *rand.Rand) error {
 		if err != nil {
 			return err
 		}
-		login, err := client.RegisterCustomer(ctx, s.newMember(fmt.Sprintf("first-%d", n)))
+		registration := s.newMember(fmt.Sprintf("first-%d", n))
+		login, err := client.RegisterCustomer(ctx, registration)
 		if err != nil {
 			return err
 		}
-		s.members = append(s.members, login.Customer.ID)
+		s.members = append(s.members, &member{id: login.Customer.ID, email: registration.Email, client: client})
 		in := s.newOrder(random)
 		in.Customer, in.CustomerID = comanda.Nullable[comanda.GuestRequest]{}, &login.Customer.ID
 		order, err := s.key.PlaceOrder(ctx, in)
@@ -67,9 +68,11 @@ func (s *site) newMember(name string) comanda.RegisterCustomerRequest {
 
 // memberOrder returns an order of a customer with an account.
 func (t *turn) memberOrder() (in comanda.PlaceOrderRequest, err error) {
-	if t.Subject, err = choose(t, &t.site.members); err != nil {
+	chosen, err := choose(t, &t.site.members)
+	if err != nil {
 		return in, err
 	}
+	t.Subject = chosen.id
 	in = t.site.newOrder(t.random)
 	in.Customer, in.CustomerID = comanda.Nullable[comanda.GuestRequest]{}, &t.Subject
 	return in, nil

@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"time"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
@@ -71,6 +72,26 @@ func changeProduct(ctx context.Context, t *turn) error {
 	return t.send(ctx, func(ctx context.Context, c *comanda.Client, _ comanda.CallOption) error {
 		_, err := c.UpdateProduct(ctx, product.ID, in)
 		return err
+	})
+}
+
+// fewestProducts is the number of products that a menu keeps.
+const fewestProducts = 8
+
+// deleteProduct deletes a product, unless the menu has few. Further orders do not choose it.
+func deleteProduct(ctx context.Context, t *turn) error {
+	s := t.site
+	s.lock.Lock()
+	if len(s.products) <= fewestProducts {
+		s.lock.Unlock()
+		return errNoTarget
+	}
+	i := t.random.IntN(len(s.products))
+	t.Subject = s.products[i].ID
+	s.products = slices.Delete(slices.Clone(s.products), i, i+1)
+	s.lock.Unlock()
+	return t.send(ctx, func(ctx context.Context, c *comanda.Client, _ comanda.CallOption) error {
+		return c.DeleteProduct(ctx, t.Subject)
 	})
 }
 

@@ -55,7 +55,7 @@ type site struct {
 	products     []*comanda.Product
 	orders       []string // oldest first
 	customers    []string
-	members      []string // customers with an account
+	members      []*member
 	reservations []string
 	webhooks     []*hooked
 	keys         []*issued

@@ -44,6 +44,7 @@ type state struct {
 	Payments    map[string]paymentRow
 	Refunds     map[string]refundRow
 	Customers   map[string]customerRow
+	Addresses   map[string]addressRow
 	Loyalty     []loyaltyRow
 	Sales       []salesRow
 	Products    []productSalesRow
@@ -110,6 +111,7 @@ func (s *state) load(ctx context.Context, conn *pgx.Conn) error {
 	s.Payments = by(read[paymentRow](r, "payments"), func(row paymentRow) string { return row.ID })
 	s.Refunds = by(read[refundRow](r, "refunds"), func(row refundRow) string { return row.ID })
 	s.Customers = by(read[customerRow](r, "customers"), func(row customerRow) string { return row.ID })
+	s.Addresses = by(read[addressRow](r, "addresses"), func(row addressRow) string { return row.ID })
 	s.Loyalty = read[loyaltyRow](r, "loyalty_entries")
 	s.Sales = read[salesRow](r, "sales")
 	s.Products = read[productSalesRow](r, "product_sales")

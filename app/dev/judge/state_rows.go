@@ -224,6 +224,14 @@ type productRow struct {
 	Store      string `json:"store_id"`
 	Stock      *int64 `json:"stock_quantity"`
 	PriceMinor int64  `json:"price_minor"`
+
+	DeletedAt *time.Time `json:"deleted_at"`
+}
+
+// addressRow is an address of a customer.
+type addressRow struct {
+	ID       string `json:"id"`
+	Customer string `json:"customer_id"`
 }
 
 type customerRow struct {
