@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/comanda-dev/comanda/api/client/comanda"
 )
@@ -82,8 +83,8 @@ func (t *turn) transaction(prefix string) string {
 	return t.unique(prefix)
 }
 
-// payment returns a succeeded payment of one of the newest orders.
-func (t *turn) payment(ctx context.Context) (*comanda.Payment, error) {
+// payment returns one of the newest succeeded payments, of those that are not left out.
+func (t *turn) payment(ctx context.Context, without func(comanda.Payment) bool) (*comanda.Payment, error) {
 	var list *comanda.List[comanda.Payment, comanda.CursorMeta]
 	params := comanda.ListPaymentsParams{Status: comanda.PaymentResultSucceeded, Limit: recent}
 	err := t.prepare(ctx, func(ctx context.Context, c *comanda.Client) (err error) {
@@ -93,17 +94,21 @@ func (t *turn) payment(ctx context.Context) (*comanda.Payment, error) {
 	if err != nil {
 		return nil, err
 	}
-	if len(list.Data) == 0 {
+	fitting := slices.DeleteFunc(list.Data, without)
+	if len(fitting) == 0 {
 		return nil, errNoTarget
 	}
-	payment := &list.Data[t.random.IntN(len(list.Data))]
+	payment := &fitting[t.random.IntN(len(fitting))]
 	t.Order = payment.Order.ID
 	return payment, nil
 }
 
+// anyPayment leaves out no payment.
+func anyPayment(comanda.Payment) bool { return false }
+
 // refund returns a part of a payment.
 func refund(ctx context.Context, t *turn) error {
-	payment, err := t.payment(ctx)
+	payment, err := t.payment(ctx, anyPayment)
 	if err != nil {
 		return err
 	}
@@ -113,7 +118,7 @@ func refund(ctx context.Context, t *turn) error {
 
 // refundRest returns everything that is left of a payment. Of two concurrent ones, one succeeds.
 func refundRest(ctx context.Context, t *turn) error {
-	payment, err := t.payment(ctx)
+	payment, err := t.payment(ctx, anyPayment)
 	if err != nil {
 		return err
 	}
@@ -126,12 +131,9 @@ func refundRest(ctx context.Context, t *turn) error {
 }
 
 func refundTip(ctx context.Context, t *turn) error {
-	payment, err := t.payment(ctx)
+	payment, err := t.payment(ctx, func(p comanda.Payment) bool { return p.TipMinor == p.RefundedTipMinor })
 	if err != nil {
 		return err
-	}
-	if payment.TipMinor == 0 {
-		return errNoTarget
 	}
 	return t.refund(ctx, payment, 0, number(t.random, 1, payment.TipMinor))
 }
