@@ -526,14 +526,19 @@ describe("the menu", () => {
       await list.waitFor();
       const requests = [];
       page.on("request", (request) => request.method() !== "GET" && requests.push(request.url()));
+      // The page reports a request later than the API executes it, but before its response.
+      const saves = async (move, expected) => {
+        const responded = page.waitForResponse((response) => response.request().method() !== "GET");
+        await move();
+        await until("the order is saved", async () => String(await order()) === String(expected));
+        await responded;
+      };
 
-      await moveTo(page, d, "Enter", 2);
-      await until("the order is saved", async () => String(await order()) === String([a, d, b, c]));
+      await saves(() => moveTo(page, d, "Enter", 2), [a, d, b, c]);
       // Orders change the stock, and thereby the version, while the menu is arranged.
       await api("PATCH", `/products/${others[1].id}`, { stockQuantity: 7 });
       await page.getByRole("button", { name: `Actions of ${c}` }).click();
-      await page.getByRole("menuitem", { name: "Move to the top" }).click();
-      await until("the order is saved", async () => String(await order()) === String([c, a, d, b]));
+      await saves(() => page.getByRole("menuitem", { name: "Move to the top" }).click(), [c, a, d, b]);
       assert.equal((await own(others[1])).stockQuantity, 7);
 
       const sent = requests.length;
@@ -545,8 +550,7 @@ describe("the menu", () => {
       for (let step = 1; step <= 5; step++)
         await page.mouse.move(x, start.y + start.height / 2 + ((end.y - start.y) * step) / 5);
       await page.getByText(`${b} is at position 2 of 4.`).waitFor({ state: "attached" });
-      await page.mouse.up();
-      await until("the order is saved", async () => String(await order()) === String([c, b, a, d]));
+      await saves(() => page.mouse.up(), [c, b, a, d]);
       assert.equal(requests.length - sent, 1, "a move between others is one request");
       await accessible(page, "the order of the menu");
       await shoot(page, "products-order");
