@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"maps"
 	"net/http"
 	"net/url"
 	"strconv"
@@ -339,85 +338,6 @@ func failure(status int, err error) string {
 	return fmt.Sprintf("HTTP %d", status)
 }
 
-// recordPause is the time between two attempts to write a record.
-const recordPause = 500 * time.Millisecond
-
-// record records an attempt in the database. While the database is not available, for example because rows of the
-// webhook are locked, it repeats the statement within the limit of the policy: the next execution of the activity may
-// be that of another worker, which would repeat the attempt. For an execution here, it keeps an attempt that it cannot
-// record in memory.
-func (d *Deliveries) record(ctx context.Context, made app.MadeAttempt) (attempted, error) {
-	key := attemptKey(made.DeliveryID, made.Number)
-	d.unrecorded.keep(key, made, d.now())
-	ctx, recorded := context.WithTimeout(ctx, d.policy.Record)
-	defer recorded()
-	fresh, err := d.store.RecordAttempt(ctx, made)
-	for app.CodeOf(err) == app.CodeUnavailable {
-		select {
-		case <-ctx.Done():
-			return attempted{}, err
-		case <-time.After(recordPause):
-			fresh, err = d.store.RecordAttempt(ctx, made)
-		}
-	}
-	if err != nil {
-		return attempted{}, err
-	}
-	d.unrecorded.drop(key)
-	if !fresh {
-		return d.recorded(ctx, made)
-	}
-	result := resultOf(app.Attempt{
-		Status: made.Status, StatusCode: made.StatusCode, Error: made.Error,
-		DeliveredAt: app.At(made.At), ResponseTimeMs: made.Duration.Milliseconds(),
-	}, made.RetryIn)
-	d.metrics.made.WithLabelValues(string(result.Outcome)).Inc()
-	d.metrics.duration.Observe(made.Duration.Seconds())
-	return result, nil
-}
-
-// recorded returns the stored result of an attempt that was already recorded, usually by another worker. The workflow
-// must follow that record, as the delivery's row does. Without a record, a replay of the delivery is in progress, and
-// the error repeats the activity.
-func (d *Deliveries) recorded(ctx context.Context, made app.MadeAttempt) (attempted, error) {
-	outgoing, err := d.store.Outgoing(ctx, made.DeliveryID, made.Number)
-	switch {
-	case app.CodeOf(err) == app.CodeNotFound:
-		return erased(), nil
-	case err != nil:
-		return attempted{}, err
-	case outgoing.Recorded == nil:
-		return attempted{}, fmt.Errorf("attempt %d of delivery %s is earlier than its replay", made.Number,
-			made.DeliveryID)
-	}
-	return resultOf(*outgoing.Recorded, made.RetryIn), nil
-}
-
-// resultOf returns the result of a recorded attempt. retryIn is the delay of the next attempt in the schedule.
-func resultOf(recorded app.Attempt, retryIn time.Duration) attempted {
-	result := attempted{status: recorded.Status, DeliverResult: DeliverResult{
-		Outcome: OutcomeDelivered, StatusCode: recorded.StatusCode, Quick: recorded.Quick(),
-	}}
-	if recorded.Status != app.AttemptDelivered {
-		result.Outcome, result.Reason = OutcomeFailed, recorded.Error
-	}
-	if recorded.Status == app.AttemptRetrying {
-		took := time.Duration(recorded.ResponseTimeMs) * time.Millisecond
-		result.retryAt = recorded.DeliveredAt.Add(took + retryIn)
-	}
-	return result
-}
-
-// end ends a loaded delivery without an attempt.
-func (d *Deliveries) end(
-	ctx context.Context, id app.DeliveryID, loaded app.Outgoing, outcome Outcome, reason string,
-) (attempted, error) {
-	ctx, ended := context.WithTimeout(ctx, d.policy.Record)
-	defer ended()
-	err := d.store.EndLoaded(ctx, d.now(), id, loaded.Replays, app.DeliveryStatus(outcome), reason)
-	return withoutAttempt(outcome, reason), err
-}
-
 // CancelInput identifies a delivery whose workflow was cancelled.
 type CancelInput struct {
 	DeliveryID app.DeliveryID `json:"deliveryId"`
@@ -442,43 +362,4 @@ type BeginReplayResult struct {
 func (d *Deliveries) BeginReplay(ctx context.Context, in BeginReplayInput) (BeginReplayResult, error) {
 	began, err := d.store.BeginReplay(ctx, d.now(), in.DeliveryID)
 	return BeginReplayResult{Began: began}, err
-}
-
-// Headers returns the headers of an attempt that begins at at: Comanda's, those of Standard Webhooks
-// (docs/behaviour.md#signatures) and the webhook's own, which cannot replace others. A test has no position and no
-// resource.
-func Headers(outgoing app.Outgoing, at time.Time) http.Header {
-	seconds := app.SignatureTime(outgoing.EventAt, at).Unix()
-	timestamp := strconv.FormatInt(seconds, 10)
-	headers := http.Header{}
-	for name, value := range outgoing.Headers {
-		headers.Set(name, value.Reveal())
-	}
-	maps.Copy(headers, http.Header{
-		"Content-Type":        {"application/json"},
-		"User-Agent":          {UserAgent},
-		"X-Webhook-Id":        {string(outgoing.EventID)},
-		"X-Webhook-Timestamp": {timestamp},
-		"X-Webhook-Signature": {app.Sign(outgoing.Secret, seconds, outgoing.Body)},
-		"Webhook-Id":          {string(outgoing.EventID)},
-		"Webhook-Timestamp":   {timestamp},
-		"Webhook-Signature":   {standardSignatures(outgoing, seconds)},
-	})
-	if outgoing.Position != 0 {
-		headers.Set("X-Webhook-Position", strconv.FormatInt(outgoing.Position, 10))
-	}
-	if outgoing.Resource != "" {
-		headers.Set("X-Webhook-Resource", outgoing.Resource)
-	}
-	return headers
-}
-
-// standardSignatures returns the value of webhook-signature: the signature with the secret and, during an overlap, the
-// signature with the previous secret.
-func standardSignatures(outgoing app.Outgoing, seconds int64) string {
-	signatures := app.SignStandard(outgoing.Secret, outgoing.EventID, seconds, outgoing.Body)
-	if outgoing.PreviousSecret.Len() > 0 {
-		signatures += " " + app.SignStandard(outgoing.PreviousSecret, outgoing.EventID, seconds, outgoing.Body)
-	}
-	return signatures
 }
