@@ -61,13 +61,13 @@ func mailOptions(in JobInput) workflow.ActivityOptions {
 	}
 }
 
-// mailStoreDelay is the pause after an attempt that failed because of our own database. The pauses of the mail server,
-// which double, do not apply to it.
+// mailStoreDelay is the pause after an attempt that failed because of Comanda's database. The pauses of the mail
+// server, which double, do not apply to it.
 const mailStoreDelay = 5 * time.Second
 
 // sendMail returns the activity that sends a mail. It heartbeats the response of the mail server, so that a repeated
-// execution records the response and does not send the mail again. The pause after an
-// error of our own database, and after a claim of another worker, is fixed.
+// execution records the response and does not send the mail again. The pause after an error of Comanda's database, and
+// after a claim of another worker, is fixed.
 func sendMail(
 	mails *activities.Mails,
 ) func(context.Context, activities.MailInput) (activities.MailResult, error) {

@@ -191,7 +191,7 @@ func TestMailIsSentOnceIfItsRecordFails(t *testing.T) {
 	}
 }
 
-// While our own database fails, a mail is claimed again after the same short pause, and while another worker has
+// While Comanda's database fails, a mail is claimed again after the same short pause, and while another worker has
 // claimed it, after the lease. The pauses that double are those of the mail server.
 func TestMailWaitsShortlyForTheDatabase(t *testing.T) {
 	t.Parallel()

@@ -48,8 +48,8 @@ type takings struct {
 // taken are the sums of a row of a cash-up.
 type taken struct{ payments, paidMinor, tipsMinor, refunds, refundedMinor int64 }
 
-// checkCashUps checks docs/behaviour.md#cash-up: the cash-up of a store is the sum of its succeeded payments and its
-// refunds, each by the day of its own time, and by provider, method, currency and the channel of the order.
+// checkCashUps checks docs/behaviour.md#cash-up: the cash-up of a store sums its succeeded payments and its refunds by
+// provider, method, currency and channel of the order. A refund counts for its own day, not for that of its payment.
 func checkCashUps(h *history, s *state) (found []violation) {
 	want := map[string]map[takings]taken{} // by store
 	add := func(p paymentRow, at time.Time, more taken) {

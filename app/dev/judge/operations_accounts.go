@@ -18,7 +18,7 @@ type member struct {
 	addresses []string
 }
 
-// sendAsMember is send with the session of a customer, who is chosen before.
+// sendAsMember sends a request in the session of a customer.
 func (t *turn) sendAsMember(ctx context.Context, m *member, request keyed) error {
 	login := func(ctx context.Context) error {
 		t.site.lock.Lock()
