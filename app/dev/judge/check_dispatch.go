@@ -102,7 +102,7 @@ func (f filters) match(expression *string, e *eventRow) bool {
 
 // checkEnds checks docs/behaviour.md#deliveries, docs/behaviour.md#dead-letters-and-replays and
 // docs/behaviour.md#inactive-and-deleted-webhooks.
-func checkEnds(_ *history, s *state) (found []violation) {
+func checkEnds(h *history, s *state) (found []violation) {
 	for _, d := range s.everyDelivery() {
 		attempts := d.Attempts - d.ScheduleBase
 		versions := s.Webhooks[d.Webhook]
@@ -116,6 +116,7 @@ func checkEnds(_ *history, s *state) (found []violation) {
 		case d.Reason == "":
 			found = append(found, ofDelivery(d, "%s without a reason", d.Status))
 		case d.Reason == app.ReasonErased:
+		case d.Status == "cancelled" && d.Reason == app.ReasonCancelled && s.lostDeletion(h, d.Webhook):
 		case d.Status == "cancelled" && !(deleted && d.Reason == app.ReasonDeleted):
 			found = append(found, ofDelivery(d, "cancelled with the reason %q, its webhook is deleted: %t", d.Reason, deleted))
 		case d.Status == "dead_letter" && d.Reason == app.ReasonInactive && !inactive:

@@ -110,13 +110,14 @@ func lostProfile(h *history, s *state, o operation) string {
 }
 
 // lostRetry is lost for a retry (docs/behaviour.md#attempts): its attempt is recorded, and was not made before the
-// request. The clock of the API decides that, so that the second rule does not hold during faults.
+// request. The clock of the API decides that, so that the second rule does not hold during faults, or for attempts that
+// a stepped clock of PostgreSQL dates later.
 func lostRetry(h *history, s *state, o operation) string {
 	i := slices.IndexFunc(s.Attempts[o.Subject], func(a attemptRow) bool { return a.ID == o.Attempt })
 	switch {
 	case i < 0:
 		return fmt.Sprintf("attempt %q of %s does not exist", o.Attempt, o.Subject)
-	case s.Attempts[o.Subject][i].Number <= o.Attempts && h.disturbed(o.Begin, o.End) == 0:
+	case s.Attempts[o.Subject][i].Number <= o.Attempts && h.disturbed(o.Begin, o.End) == 0 && !h.stepped(o.Begin):
 		return fmt.Sprintf("attempt %s of %s was made before the request", o.Attempt, o.Subject)
 	}
 	return lostWebhook(h, s, o)

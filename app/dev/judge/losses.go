@@ -44,6 +44,15 @@ func (s *state) lostMail(at time.Time) bool {
 	return slices.ContainsFunc(s.Losses, func(l loss) bool { return at.Before(l.End) })
 }
 
+// lostDeletion reports whether Comanda's database may lack the deletion of a webhook, whose teardown may have cancelled
+// workflows.
+func (s *state) lostDeletion(h *history, webhook string) bool {
+	last, _ := s.webhook(webhook)
+	return last.DeletedAt == nil && slices.ContainsFunc(h.Operations, func(o operation) bool {
+		return o.Kind == "delete webhook" && o.Webhook == webhook && o.Result != refused && s.lost(o.End, response)
+	})
+}
+
 // response is the longest time for which the response of a process that was killed is under way.
 const response = time.Second
 

@@ -6,6 +6,8 @@ import (
 	"strconv"
 	"testing"
 	"time"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // TestForget checks that a loss of Comanda's database explains what lies within it, and nothing else.
@@ -37,6 +39,13 @@ func TestForget(t *testing.T) {
 			b.h.Operations = append(b.h.Operations,
 				operation{planned: planned{Site: "a", Kind: "revoke key"}, End: at, Result: done, Subject: "key"},
 				operation{planned: planned{Site: "a", Kind: "use revoked key"}, End: noon, Result: done, Subject: "key"})
+		},
+		"deliveries whose workflows a lost deletion has closed": func(b *book, at time.Time) {
+			b.h.Operations = append(b.h.Operations, operation{
+				planned: planned{Site: "a", Kind: "delete webhook"}, End: at, Result: done, Webhook: "w1",
+			})
+			b.last("e-o2/w1", func(d *deliveryRow) { d.Status, d.Reason = "cancelled", app.ReasonCancelled })
+			delete(b.s.Workflows, "delivery/e-refunded/w1")
 		},
 	} {
 		t.Run(name, func(t *testing.T) {

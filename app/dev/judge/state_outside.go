@@ -94,7 +94,7 @@ func listWorkflows(ctx context.Context, temporal client.Client) (map[string]stri
 // checkWorkflows compares the recorded states with the workflows (docs/behaviour.md#deliveries,
 // docs/behaviour.md#dead-letters-and-replays): a delivery that is delivered or cancelled has no open workflow, and a
 // dead letter after its last retry has one that waits for a replay.
-func checkWorkflows(_ *history, s *state) (found []violation) {
+func checkWorkflows(h *history, s *state) (found []violation) {
 	known := map[string]bool{}
 	for _, d := range s.Deliveries {
 		id := app.DeliveryWorkflowID(app.EventID(d.Event), app.SubscriptionID(d.Webhook))
@@ -102,7 +102,8 @@ func checkWorkflows(_ *history, s *state) (found []violation) {
 		shown, open := s.Workflows[id]
 		attempted := d.Attempts > d.ScheduleBase
 		switch {
-		case d.Status == "dead_letter" && !open && s.lostWorkflow(s.began(d)): // a replay starts a new one
+		case d.Status == "dead_letter" && !open && (s.lostWorkflow(s.began(d)) || s.lostDeletion(h, d.Webhook)):
+			// A replay starts a new one.
 		case d.Status == "dead_letter" && !open && attempted && d.Reason != app.ReasonInactive:
 			found = append(found, ofDelivery(d, "the dead letter has no open workflow"))
 		case d.Status == "dead_letter" && open && shown != "dead_letter":
