@@ -32,7 +32,6 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 	}
 	defer rows.Close()
 	recorded := make([]bool, len(records))
-	var ended []app.DeliveryID
 	var changed []changedEvent
 	var passed bool
 	for rows.Next() {
@@ -48,8 +47,6 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 		}
 		if status := app.DeliveryStatus(records[place].Status); moved && status != app.DeliveryRetrying {
 			q.ended(status, 1)
-		} else if !moved && status == app.DeliveryRetrying {
-			ended = append(ended, records[place].DeliveryID)
 		}
 	}
 	if err := rows.Err(); err != nil {
@@ -59,20 +56,7 @@ func (q *Queue) recordAttempts(ctx context.Context, records []app.MadeAttempt) (
 	if passed {
 		q.turnPassed()
 	}
-	if len(ended) == 0 {
-		return recorded, nil
-	}
-	return recorded, q.endRetries(ctx, ended)
-}
-
-// endRetries ends the attempts with a pending retry of deliveries that are cancelled or queued for a replay. The
-// statement that records an attempt does not see a cancellation or a replay that was committed after it began.
-func (q *Queue) endRetries(ctx context.Context, deliveries []app.DeliveryID) error {
-	_, err := q.attempts.System().DB.ExecContext(ctx, `
-		UPDATE attempts a SET status = 'dead_letter', next_retry_at = NULL FROM deliveries d
-		WHERE d.id = ANY ($1) AND (d.status = 'cancelled' OR d.status = 'queued' AND d.class = 2)
-			AND a.delivery_id = d.id AND a.status = 'retrying'`, deliveries)
-	return err
+	return recorded, nil
 }
 
 // recordStatement records a batch of attempts. The file documents its parameters.

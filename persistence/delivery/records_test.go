@@ -50,7 +50,12 @@ func TestLateAttemptKeepsEndedDelivery(t *testing.T) {
 			if (d.NextRetryAt != nil) != (test.after == app.DeliveryRetrying) {
 				t.Errorf("next retry: got %v, want one only if retrying", d.NextRetryAt)
 			}
+			retries := count(t, db, "SELECT count(*) FROM attempts WHERE status = 'retrying' OR next_retry_at IS NOT NULL")
+			if (retries > 0) != (test.after == app.DeliveryRetrying) {
+				t.Errorf("attempts with a retry: got %d, want one only if retrying", retries)
+			}
 			change(t, db, "UPDATE deliveries SET status = 'delivered' WHERE id = $1", id)
+			change(t, db, "DELETE FROM attempts WHERE delivery_id = $1", id)
 		})
 	}
 }
@@ -70,56 +75,61 @@ func TestRecordAfterALostAttempt(t *testing.T) {
 	}
 }
 
-// If a delivery is cancelled while its failed attempt is being recorded, no attempt has a pending retry, regardless of
-// the order of the two transactions.
-func TestCancellationDuringRecordLeavesNoRetry(t *testing.T) {
+// If a delivery ends while its failed attempt is being recorded, no attempt has a pending retry, and the reason is that
+// of the end, regardless of the order of the two transactions.
+func TestEndDuringRecordLeavesNoRetry(t *testing.T) {
 	t.Parallel()
 	db := persistencetest.New(t)
 	r := open(t, db, "one.example")
 	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	enqueue(t, db, app.EventOrderCreated, 2, r.Stores[0])
-	claims := claimOnce(t, db.Queue, noon, all)
-	cancel := func(id app.DeliveryID) {
-		if err := db.EndDelivery(t.Context(), noon, id, app.DeliveryCancelled, app.ReasonCancelled); err != nil {
-			t.Error(err)
-		}
+	ends := map[app.DeliveryStatus]string{
+		app.DeliveryCancelled: app.ReasonCancelled, app.DeliveryDeadLetter: app.ReasonInactive,
 	}
-	record := func(id app.DeliveryID) { attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond) }
-	for name, order := range map[string]struct {
-		id     app.DeliveryID
-		first  string
-		second func(app.DeliveryID)
-	}{
-		"record first": {claims[0].ID, `WITH recorded AS (
+	for status, reason := range ends {
+		end := func(id app.DeliveryID) {
+			if err := db.EndDelivery(t.Context(), noon, id, status, reason); err != nil {
+				t.Error(err)
+			}
+		}
+		record := func(id app.DeliveryID) { attempt(t, db, id, 1, app.AttemptRetrying, time.Millisecond) }
+		for name, order := range map[string]struct {
+			first  string
+			second func(app.DeliveryID)
+		}{
+			"record first": {`WITH recorded AS (
 				INSERT INTO attempts (id, store_id, delivery_id, subscription_id, event_id, event_type, number, status,
 					status_code, response_time_ms, error, next_retry_at, attempted_at)
-				SELECT 'att_1', store_id, id, subscription_id, event_id, event_type, 1, 'retrying', 503, 1, '', $2, $2
+				SELECT 'att' || id, store_id, id, subscription_id, event_id, event_type, 1, 'retrying', 503, 1, '', $2, $2
 				FROM deliveries WHERE id = $1
-			) UPDATE deliveries SET status = 'retrying', attempts = 1, next_retry_at = $2 WHERE id = $1`, cancel},
-		"cancellation first": {claims[1].ID,
-			"UPDATE deliveries SET status = 'cancelled', ended_at = $2 WHERE id = $1", record},
-	} {
-		t.Run(name, func(t *testing.T) {
-			tx, err := db.System().DB.BeginTx(t.Context(), nil)
-			must(t, err)
-			_, err = tx.ExecContext(t.Context(), order.first, order.id, noon)
-			must(t, err)
-			var second sync.WaitGroup
-			second.Go(func() { order.second(order.id) })
-			waitForLocks(t, db, 1)
-			must(t, tx.Commit())
-			second.Wait()
-			var delivery app.DeliveryStatus
-			var made app.AttemptStatus
-			var retry bool
-			must(t, db.System().DB.QueryRowContext(t.Context(), `SELECT d.status, a.status, a.next_retry_at IS NOT NULL
-			FROM deliveries d JOIN attempts a ON a.delivery_id = d.id WHERE d.id = $1`, order.id).
-				Scan(&delivery, &made, &retry))
-			if delivery != app.DeliveryCancelled || made != app.AttemptDeadLetter || retry {
-				t.Errorf("%s: delivery %s, attempt %s with a retry: %v, want cancelled, dead_letter and false", name, delivery,
-					made, retry)
-			}
-		})
+			) UPDATE deliveries SET status = 'retrying', attempts = 1, next_retry_at = $2 WHERE id = $1`, end},
+			"end first": {fmt.Sprintf("UPDATE deliveries SET status = '%s', reason = '%s', ended_at = $2 WHERE id = $1",
+				status, reason), record},
+		} {
+			t.Run(fmt.Sprintf("%s, %s", status, name), func(t *testing.T) {
+				enqueue(t, db, app.EventOrderCreated, 1, r.Stores[0])
+				id := claimOnce(t, db.Queue, noon, all)[0].ID
+				tx, err := db.System().DB.BeginTx(t.Context(), nil)
+				must(t, err)
+				_, err = tx.ExecContext(t.Context(), order.first, id, noon)
+				must(t, err)
+				var second sync.WaitGroup
+				second.Go(func() { order.second(id) })
+				waitForLocks(t, db, 1)
+				must(t, tx.Commit())
+				second.Wait()
+				var got, why string
+				var made app.AttemptStatus
+				var retry bool
+				must(t, db.System().DB.QueryRowContext(t.Context(), `
+					SELECT d.status, d.reason, a.status, a.next_retry_at IS NOT NULL
+					FROM deliveries d JOIN attempts a ON a.delivery_id = d.id WHERE d.id = $1`, id).
+					Scan(&got, &why, &made, &retry))
+				if got != string(status) || why != reason || made != app.AttemptDeadLetter || retry {
+					t.Errorf("got delivery %s with the reason %q, attempt %s with a retry: %v, want %s, %q, dead_letter and false",
+						got, why, made, retry, status, reason)
+				}
+			})
+		}
 	}
 }
 

@@ -17,20 +17,20 @@
 -- $22 is the delay of a watchdog's tick from which the watchdog counts as lost.
 --
 -- An attempt that is already recorded changes nothing, nor does its second row in the batch. A late attempt counts, but
--- does not reopen an ended delivery, and a delivered delivery stays delivered. A delivery that was cancelled during the
--- attempt has no retry. A delivery that a replay has queued meanwhile stays queued: the replay is made, with its whole
+-- does not reopen an ended delivery, and a delivered delivery stays delivered. A delivery that has ended during the
+-- attempt has no retry, and keeps its reason. A delivery that a replay has queued meanwhile stays queued: the replay is made, with its whole
 -- schedule. Once the replay is in progress, the attempt is not recorded: its number may be that of the replay's first
 -- attempt.
 -- A first attempt of a delivery that was queued again or ended meanwhile, and is therefore not counted for the plan,
 -- counts again in the window of its claim.
 -- It ends the retries of all earlier attempts: a restored database can lack the record of the previous one.
--- Deliveries are locked before they are read, so that what commits meanwhile counts too. Only health rows that change
+-- Deliveries are locked before they are read, so that the statement sees concurrent commits. Only health rows that change
 -- are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT DISTINCT ON (delivery_id, number)
 		place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
-		CASE WHEN last THEN 'dead_letter' ELSE status END AS status, status_code, response_time_ms, error,
-		response_headers, response_body, CASE WHEN last IS NOT TRUE THEN next_retry_at END AS next_retry_at,
+		coalesce(late, status) AS status, late, status_code, response_time_ms, error, response_headers, response_body,
+		CASE WHEN late IS NULL THEN next_retry_at END AS next_retry_at,
 		attempted_at, request_url, request_headers, r.replays, queue, class, uncounted_in
 	FROM unnest($1::int[], $2::text[], $3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::int[],
 		$9::text[], $10::int[], $11::bigint[], $12::text[], $13::jsonb[], $14::bytea[], $15::timestamptz[],
@@ -40,7 +40,10 @@ WITH r AS MATERIALIZED (
 			attempted_at, request_url, request_headers, replays)
 		LEFT JOIN LATERAL (
 			SELECT d.replays > r.replays AND d.status IN ('pending', 'retrying') AS superseded,
-				r.status = 'retrying' AND (d.status = 'cancelled' OR d.status = 'queued' AND d.replays > r.replays) AS last,
+				CASE WHEN r.status <> 'retrying' THEN NULL
+					WHEN d.status = 'delivered' THEN 'failed'
+					WHEN d.status IN ('dead_letter', 'cancelled') OR d.status = 'queued' AND d.replays > r.replays
+						THEN 'dead_letter' END AS late,
 				d.queue, d.class, CASE WHEN d.status IN ('queued', 'dead_letter', 'cancelled') AND d.replays = r.replays
 					AND d.attempts = d.schedule_base AND r.number = d.attempts + 1 THEN d.counted_in END AS uncounted_in
 			FROM deliveries d WHERE d.id = r.delivery_id FOR UPDATE
@@ -75,7 +78,7 @@ WITH r AS MATERIALIZED (
 			WHERE v.moves = CASE d.status
 				WHEN 'cancelled' THEN false
 				WHEN 'delivered' THEN f.status = 'delivered'
-				WHEN 'dead_letter' THEN f.status <> 'retrying'
+				WHEN 'dead_letter' THEN f.late IS NULL
 				ELSE d.replays <= f.replays END)
 	FROM fresh f WHERE d.id = f.delivery_id
 	RETURNING d.id, d.status = f.status AS moved, d.ordered AND d.ended_at IS NOT NULL AS passes
