@@ -14,7 +14,7 @@ const (
 	compressionJitter = 32
 )
 
-// compressed reports whether the responses of a route are compressed. The length of a compressed response tells
+// compressed reports whether the responses of a route are compressed. The length of a compressed response reveals
 // whether its text contains a guess (BREACH), if an attacker can have requests sent with a guess beside a secret.
 // These responses are never compressed:
 //

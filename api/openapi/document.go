@@ -57,7 +57,7 @@ type Operation struct {
 	Failures  []int        // statuses of error responses
 
 	Bodyless    bool // the body can be absent
-	Idempotent  bool // a success has the header that tells a repeated response
+	Idempotent  bool // a success has the header that marks a repeated response
 	RateLimited bool // a success has the headers that describe the limit of the credential
 }
 

@@ -142,7 +142,7 @@ func programOptions() []cel.ProgramOption {
 	}
 }
 
-// costs are the costs of calls. Those of CEL depend on types that [Compile] does not know, and do not include the
+// costs are the costs of calls. Those of CEL depend on types that [Compile] does not have, and do not include the
 // elements of compared lists and objects.
 type costs struct{}
 

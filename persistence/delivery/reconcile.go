@@ -22,8 +22,8 @@ const (
 
 // overdueStatement returns at most $4 overdue deliveries and postpones their next check to $3 after $1. Websites with
 // overdue deliveries share $4 equally, and so do the queues of a website. The deliveries of a queue with the oldest
-// check come first. Each row contains the number of overdue deliveries. After $5 of them, one of each further queue
-// counts, so that a lost Temporal database with millions of deliveries does not slow down each batch.
+// check come first. Each row contains the number of overdue deliveries. It counts at most $5 of them, then one per
+// remaining queue, so that a lost Temporal database with millions of deliveries does not slow down each batch.
 //
 // The recursive query skips in an index from one queue with unfinished deliveries to the next.
 const overdueStatement = `WITH RECURSIVE visited (queue, overdue, counted) AS (

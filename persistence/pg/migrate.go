@@ -152,12 +152,12 @@ func (s migrationSet) open(ownerURL string, out io.Writer) (*migrator, error) {
 	pool := stdlib.OpenDB(*config)
 	pool.SetMaxOpenConns(3) // one for the advisory lock, one for the migrations, one to watch them
 	m := &migrator{db: bun.NewDB(pool, pgdialect.New()), files: files, out: out, waits: s.waits, unwatch: func() {}}
-	patient := migrate.NewMigrations()
+	repeated := migrate.NewMigrations()
 	for _, migration := range files.Sorted() {
-		migration.Up, migration.Down = m.patient(migration.Up), m.patient(migration.Down)
-		patient.Add(migration)
+		migration.Up, migration.Down = m.repeat(migration.Up), m.repeat(migration.Down)
+		repeated.Add(migration)
 	}
-	m.Migrator = migrate.NewMigrator(m.db, patient, migrate.WithMarkAppliedOnSuccess(true),
+	m.Migrator = migrate.NewMigrator(m.db, repeated, migrate.WithMarkAppliedOnSuccess(true),
 		migrate.BeforeMigration(m.before))
 	return m, nil
 }

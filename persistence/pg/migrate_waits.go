@@ -50,8 +50,8 @@ func (m *migrator) takeLock(ctx context.Context, lock bun.Conn) error {
 // step is the up or down part of a migration, as bun declares it.
 type step = func(context.Context, *migrate.Migrator, *migrate.Migration) error
 
-// patient returns a step that is repeated if it did not get a lock in time, or had a deadlock with a request.
-func (m *migrator) patient(part step) step {
+// repeat returns a step that is repeated if it did not get a lock in time, or had a deadlock with a request.
+func (m *migrator) repeat(part step) step {
 	return func(ctx context.Context, bunMigrator *migrate.Migrator, migration *migrate.Migration) error {
 		m.blocker = ""
 		for end := time.Now().Add(m.waits.limit); ; {

@@ -10,7 +10,7 @@ import (
 type behavior struct {
 	name    string
 	respond func(a *attempt)
-	// choose returns the behavior of a receiver at a time since the begin of the run; nil = respond is the behavior.
+	// choose returns the behavior of a receiver at a time since the start of the run; nil = respond is the behavior.
 	choose func(path string, at time.Duration) *behavior
 }
 

@@ -12,8 +12,8 @@ import (
 // cashUpTime limits the time in which the cash-up of a site is read.
 const cashUpTime = time.Minute
 
-// readCashUps reads the cash-ups of all sites, after their operations have ended. That of a website is left out if the
-// end of its suspension had no response.
+// readCashUps reads the cash-ups of all sites, after their operations have ended. It skips a website if the
+// request that ended its suspension got no response.
 func (s *sites) readCashUps(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, cashUpTime)
 	defer cancel()

@@ -95,7 +95,7 @@ func checkDuplicates(h *history, s *state) (found []violation) {
 	return found
 }
 
-// inFlight is the longest time from the begin of an attempt to its arrival without a fault.
+// inFlight is the longest time from the start of an attempt to its arrival without a fault.
 const inFlight = 5 * time.Second
 
 // checkSilence checks docs/behaviour.md#inactive-and-deleted-webhooks: after the confirmation that a webhook is deleted

@@ -56,12 +56,12 @@ func checkSteps(h *history, s *state) (found []violation) {
 	return found
 }
 
-// claimTime is the longest time without a fault from the log of a change of a webhook to its commit, and from the begin
-// of a claim, which sees the webhook, to its log.
+// claimTime is the longest time, without a fault, from the logged change of a webhook to its commit, and from the start
+// of a claim to its log entry.
 const claimTime = 2 * time.Second
 
-// idle reports whether the webhook of a claim was surely inactive or deleted when the claim began. The log of a claim
-// sees more than the claim itself: it is written at its end, with a newer snapshot. Faults can suspend a claim.
+// idle reports whether the webhook of a claim must have been inactive or deleted when the claim started. A claim is
+// logged at its end, with a newer snapshot than its own. Faults can suspend a claim.
 func (s *state) idle(h *history, claim deliveryRow) bool {
 	var last *webhookRow
 	for i, w := range s.Webhooks[claim.Webhook] { // the visible versions are the first ones

@@ -14,7 +14,7 @@ import (
 // by pick when it begins, from what the earlier operations have created.
 type planned struct {
 	Number int
-	At     time.Duration // from the begin of the run
+	At     time.Duration // from the start of the run
 	Site   string
 	Kind   string // name of a row of the table of operations
 	Pick   uint64 // seed of the choices of this operation

@@ -34,7 +34,7 @@ func (s *site) webhooksAtBegin() int {
 	return 1
 }
 
-// subscribe creates webhook n of the begin. The first one, and the second one of a site that renews its webhooks,
+// subscribe creates webhook n at the start. The first one, and the second one of a site that renews its webhooks,
 // receive all events in order. The receiver of the first one responds. That of the second one hangs, so that events of
 // an order wait for dead letters and replays of earlier ones.
 func (s *site) subscribe(ctx context.Context, n int) error {

@@ -168,7 +168,7 @@ const (
 	outlasts = 15 * time.Second
 	// outlastsFrom is the shortest run with such suspensions.
 	outlastsFrom = 2 * time.Minute
-	// goesBack is the least time of which a restore in a run with calm times loses the changes.
+	// goesBack is the minimum period whose changes a restore loses in a run with calm times.
 	goesBack = time.Minute
 )
 
@@ -196,7 +196,7 @@ const (
 	calmTime = 45 * time.Second
 	// calmEvery is the number of faults after which there is a calm time.
 	calmEvery = 3
-	// calmBegin is the calm time at the begin of a run.
+	// calmBegin is the calm time at the start of a run.
 	calmBegin = 20 * time.Second
 )
 

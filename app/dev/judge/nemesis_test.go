@@ -98,7 +98,7 @@ func TestSelectFaults(t *testing.T) {
 	}
 }
 
-// faultsOf returns the faults of a run without an installation, with their begins and ends, and the rest of the round.
+// faultsOf returns the faults of a run without an installation, with their starts and ends, and the rest of the round.
 func faultsOf(t *testing.T, o options) (list []disturbance, rest []fault) {
 	t.Helper()
 	s := newSequence(o.seed, o.first)

@@ -35,7 +35,7 @@ type reading struct {
 	After  string      // id of the event after which it began
 	Events []string    // ids, in the order in which it has read them
 	Times  []time.Time // when it has read them
-	Lost   []time.Time // when the service did not know the position after which the stream was to continue
+	Lost   []time.Time // when the service refused the position after which the stream was to continue
 	Failed string      // error that has ended it, "" = none
 
 	position int64 // of the last event that it has read
@@ -182,7 +182,7 @@ func (r *readers) stored(ctx context.Context, reading *reading, cursor string) (
 	return cursor, nil
 }
 
-// lose records that the service does not know the position of a reader.
+// lose records that the service refuses the position of a reader.
 func (r *readers) lose(reading *reading) {
 	r.all.h.lock.Lock()
 	defer r.all.h.lock.Unlock()

@@ -110,9 +110,9 @@ func (t *totals) unsuccessful() (list []string) {
 	return list
 }
 
-// vain returns a violation for each kind of operations that was never made with its purpose: that it succeeds, or that
+// ineffective returns a violation for each kind of operations that was never made with its purpose: that it succeeds, or that
 // it is refused although it has a target.
-func (t *totals) vain() (list []violation) {
+func (t *totals) ineffective() (list []violation) {
 	for _, k := range kinds {
 		results := tally{}
 		for _, row := range t.tallies[k.name] {

@@ -78,8 +78,8 @@ func TestVain(t *testing.T) {
 		for result, want := range map[string]int{o.Result: 0, unknown: 1, untargeted: 1} {
 			h.Operations[i].Result = result
 			total = totals{}
-			if total.add(h); len(total.vain()) != want {
-				t.Errorf("%s is %s: got %v, want %d violations", o.Kind, result, total.vain(), want)
+			if total.add(h); len(total.ineffective()) != want {
+				t.Errorf("%s is %s: got %v, want %d violations", o.Kind, result, total.ineffective(), want)
 			}
 		}
 		h.Operations[i].Result = o.Result

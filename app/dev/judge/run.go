@@ -124,7 +124,7 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	}
 	found := append(own(w, h, open), checkCalm(o, h)...)
 	if o.whole() && h.Lasts >= calmFrom {
-		found = append(found, made.vain()...)
+		found = append(found, made.ineffective()...)
 	}
 	for _, c := range rules {
 		for _, v := range c.check(h, state) {

@@ -19,7 +19,7 @@ type moment struct {
 }
 
 // timeline returns the operations, requests, faults and rows that concern the order, event or webhook of a violation.
-// Times count from the begin of the run.
+// Times count from the start of the run.
 func (w *world) timeline(ctx context.Context, h *history, v violation) ([]string, error) {
 	if v.Order == "" && v.Event == "" && v.Webhook == "" {
 		return nil, nil
