@@ -340,8 +340,8 @@ func fill(t *testing.T, owner *pgx.Conn, store app.StoreID, webhook, second app.
 // vacuum updates the statistics of the tables that deliveries fill, and freezes all rows. Without FREEZE, it skips
 // pages that another process uses, for example to write them to disk, and index-only scans then read these pages. While
 // a snapshot exists that cannot see the rows, such as that of a process that is connecting, no page counts as visible
-// to all. Therefore vacuum is repeated until all pages are visible. At its end, PostgreSQL publishes what vacuum has read:
-// otherwise it could do so a second later, in the middle of a measurement.
+// to all. Therefore vacuum is repeated until all pages are visible. At its end, PostgreSQL publishes what vacuum has
+// read: otherwise it could do so a second later, in the middle of a measurement.
 func vacuum(t *testing.T, owner *pgx.Conn) {
 	t.Helper()
 	for _, table := range []string{"outbox", "deliveries", "attempts"} {

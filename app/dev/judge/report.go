@@ -110,8 +110,8 @@ func (t *totals) unsuccessful() (list []string) {
 	return list
 }
 
-// ineffective returns a violation for each kind of operations that was never made with its purpose: that it succeeds, or that
-// it is refused although it has a target.
+// ineffective returns a violation for each kind of operations that was never made with its purpose: that it succeeds,
+// or that it is refused although it has a target.
 func (t *totals) ineffective() (list []violation) {
 	for _, k := range kinds {
 		results := tally{}

@@ -18,14 +18,14 @@
 --
 -- An attempt that is already recorded changes nothing, nor does its second row in the batch. A late attempt counts, but
 -- does not reopen an ended delivery, and a delivered delivery stays delivered. A delivery that has ended during the
--- attempt has no retry, and keeps its reason. A delivery that a replay has queued meanwhile stays queued: the replay is made, with its whole
--- schedule. Once the replay is in progress, the attempt is not recorded: its number may be that of the replay's first
--- attempt.
+-- attempt has no retry, and keeps its reason. A delivery that a replay has queued meanwhile stays queued: the replay is
+-- made, with its whole schedule. Once the replay is in progress, the attempt is not recorded: its number may be that of
+-- the replay's first attempt.
 -- A first attempt of a delivery that was queued again or ended meanwhile, and is therefore not counted for the plan,
 -- counts again in the window of its claim.
 -- It ends the retries of all earlier attempts: a restored database can lack the record of the previous one.
--- Deliveries are locked before they are read, so that the statement sees concurrent commits. Only health rows that change
--- are locked, in the order of their ids, so that two batches cannot deadlock.
+-- Deliveries are locked before they are read, so that the statement sees concurrent commits. Only health rows that
+-- change are locked, in the order of their ids, so that two batches cannot deadlock.
 WITH r AS MATERIALIZED (
 	SELECT DISTINCT ON (delivery_id, number)
 		place, id, store_id, delivery_id, subscription_id, event_id, event_type, number,
