@@ -1,11 +1,15 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"net/http"
 	"strconv"
 	"testing"
 	"time"
+
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 
 	"github.com/comanda-dev/comanda/app"
 )
@@ -146,5 +150,28 @@ func TestMailQueuedByARestore(t *testing.T) {
 	b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(-time.Minute), End: noon.Add(time.Minute)}}
 	if found := checkMails(b.h, b.s); len(found) > 0 {
 		t.Errorf("got %v, want no violation", found)
+	}
+}
+
+// noWorkflows is a Temporal without workflows.
+type noWorkflows struct{ client.Client }
+
+func (noWorkflows) ListWorkflow(
+	context.Context, *workflowservice.ListWorkflowExecutionsRequest,
+) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	return &workflowservice.ListWorkflowExecutionsResponse{}, nil
+}
+
+// TestOpenWorkflows checks that the search for open workflows does not wait for the workflow of a dead letter which the
+// teardown of a lost deletion has closed.
+func TestOpenWorkflows(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.did(operation{planned: planned{Site: "a", Kind: "delete webhook"}, Webhook: "w1"})
+	b.s.Losses = []loss{{Comanda: true, Begin: noon, End: b.at.Add(time.Minute)}}
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if open, err := openWorkflows(ctx, noWorkflows{}, b.h, b.s); len(open) > 0 || err != nil {
+		t.Errorf("got %v, error %v, want none", open, err)
 	}
 }

@@ -103,7 +103,7 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if err := s.resolve(ctx); err != nil {
 		return fmt.Errorf("resolve the webhooks: %w", err)
 	}
-	state, err := loadState(ctx, w)
+	state, err := loadState(ctx, w, h)
 	if err != nil {
 		return fmt.Errorf("load the state: %w", err)
 	}

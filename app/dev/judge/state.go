@@ -57,7 +57,7 @@ type state struct {
 }
 
 // loadState reads the state after everything has ended. watch must have begun the log.
-func loadState(ctx context.Context, w *world) (*state, error) {
+func loadState(ctx context.Context, w *world, h *history) (*state, error) {
 	conn, err := pgx.Connect(ctx, w.SuperuserURL())
 	if err != nil {
 		return nil, err
@@ -78,7 +78,7 @@ func loadState(ctx context.Context, w *world) (*state, error) {
 	if err := s.list(ctx, w.SystemDB()); err != nil {
 		return nil, err
 	}
-	s.Workflows, err = openWorkflows(ctx, w.Temporal(), s)
+	s.Workflows, err = openWorkflows(ctx, w.Temporal(), h, s)
 	return s, err
 }
 

@@ -46,14 +46,16 @@ const (
 
 // openWorkflows returns the states of the open workflows of deliveries and bursts. It waits until they fit the
 // deliveries, at most for some time.
-func openWorkflows(ctx context.Context, temporal client.Client, s *state) (map[string]string, error) {
+func openWorkflows(
+	ctx context.Context, temporal client.Client, h *history, s *state,
+) (map[string]string, error) {
 	for deadline := time.Now().Add(visible); ; {
 		open, err := listWorkflows(ctx, temporal)
 		if err != nil || time.Now().After(deadline) {
 			return open, err
 		}
 		s.Workflows = open
-		if len(checkWorkflows(nil, s)) == 0 {
+		if len(checkWorkflows(h, s)) == 0 {
 			return open, nil
 		}
 		if err := wait(ctx, visiblePause); err != nil {
