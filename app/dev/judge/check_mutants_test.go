@@ -53,6 +53,14 @@ var deliveryMutants = []mutant{
 	{"ends", "a dead letter of a webhook that was always active", func(b *book) {
 		b.last("e-o2/w1", func(d *deliveryRow) { d.Status, d.Reason = "dead_letter", app.ReasonInactive })
 	}},
+	{"ends", "a replay that is dropped after a reactivation", func(b *book) {
+		b.webhook("w2", "a", "none", nil)
+		b.replay("e-o2/w2", "")
+		b.change("e-o2/w2", func(d *deliveryRow) { d.Status, d.Reason = "dead_letter", app.ReasonInactive })
+	}},
+	{"ends", "an erased delivery whose event is not erased", func(b *book) {
+		b.last("e-product/w3", func(d *deliveryRow) { d.Reason = app.ReasonErased })
+	}},
 	{"ends", "a cancellation without a reason", func(b *book) {
 		b.last("e-product/w3", func(d *deliveryRow) { d.Reason = "" })
 	}},

@@ -368,3 +368,33 @@ func TestClaimBesideChange(t *testing.T) {
 		}
 	}
 }
+
+// TestEndOfInactiveWebhook checks that a run may end with its webhook inactive if the webhook was inactive at a moment
+// of the run: when it was queued, later, or in lost time.
+func TestEndOfInactiveWebhook(t *testing.T) {
+	t.Parallel()
+	for name, between := range map[string]func(b *book, queue func()){
+		"reactivated after the queue": func(b *book, queue func()) {
+			queue()
+			b.webhook("w2", "a", "none", nil)
+		},
+		"inactive for a moment": func(b *book, queue func()) {
+			b.webhook("w2", "a", "none", nil)
+			queue()
+			b.webhook("w2", "a", "none", func(w *webhookRow) { w.Active = false })
+			b.webhook("w2", "a", "none", nil)
+		},
+		"in lost time": func(b *book, queue func()) {
+			b.webhook("w2", "a", "none", nil)
+			queue()
+			b.s.Losses = []loss{{Comanda: true, Begin: b.at, End: b.at.Add(time.Second)}}
+		},
+	} {
+		b := rightBook()
+		between(b, func() { b.replay("e-o2/w2", "") })
+		b.change("e-o2/w2", func(d *deliveryRow) { d.Status, d.Reason = "dead_letter", app.ReasonInactive })
+		if found := checkEnds(b.h, b.s); len(found) > 0 {
+			t.Errorf("%s: got %+v, want none", name, found)
+		}
+	}
+}
