@@ -124,6 +124,10 @@ var deliveryMutants = []mutant{
 	}},
 	{"silence", "an attempt of a deleted webhook", func(b *book) { b.later("e-o3/w3") }},
 	{"silence", "an attempt of an inactive webhook", func(b *book) { b.later("e-o2/w2") }},
+	{"silence", "an attempt of a deleted webhook long after a fault", func(b *book) {
+		b.later("e-o3/w3")
+		b.h.addDisturbance(disturbance{Begin: noon.Add(10 * time.Minute), End: noon.Add(11 * time.Minute)})
+	}},
 	{"turns", "dispatch without turns", func(b *book) { b.swap("e-o1/w1", "e-paid/w1") }},
 	{"turns", "a successor that starts during its predecessor", func(b *book) {
 		steps := b.s.Steps["e-o1/w1"]

@@ -98,8 +98,15 @@ func checkDuplicates(h *history, s *state) (found []violation) {
 // inFlight is the longest time from the start of an attempt to its arrival without a fault.
 const inFlight = 5 * time.Second
 
+// silences reports whether an operation has deleted or deactivated a webhook, without a fault around it.
+func (h *history) silences(o operation) bool {
+	return o.Result == done && (o.Kind == "delete webhook" || o.Kind == "switch webhook off") &&
+		h.disturbed(o.Begin.Add(-aftermath), o.End.Add(inFlight)) == 0
+}
+
 // checkSilence checks docs/behaviour.md#inactive-and-deleted-webhooks: after the confirmation that a webhook is deleted
-// or inactive, no attempt begins until it is activated again. Tests go to inactive webhooks, too.
+// or inactive, no attempt begins until it is activated again, unless a fault delays its request. Tests go to inactive
+// webhooks, too.
 func checkSilence(h *history, s *state) (found []violation) {
 	requests := map[string][]request{}
 	for _, r := range h.Requests {
@@ -108,7 +115,7 @@ func checkSilence(h *history, s *state) (found []violation) {
 		}
 	}
 	for _, o := range h.Operations {
-		if o.Result != done || o.Kind != "delete webhook" && o.Kind != "switch webhook off" {
+		if !h.silences(o) {
 			continue
 		}
 		until := h.End.Add(time.Hour)
@@ -120,7 +127,8 @@ func checkSilence(h *history, s *state) (found []violation) {
 			}
 		}
 		for _, r := range requests[o.Webhook] {
-			if r.At.After(o.End.Add(inFlight)) && r.At.Before(until) && h.disturbed(o.Begin.Add(-aftermath), r.At) == 0 {
+			delayed := h.disturbed(r.At.Add(-aftermath-inFlight), r.At) > 0
+			if r.At.After(o.End.Add(inFlight)) && r.At.Before(until) && !delayed {
 				found = append(found, violation{
 					Text:  fmt.Sprintf("a request %s after %q was confirmed", r.At.Sub(o.End), o.Kind),
 					Event: r.Event, Webhook: r.Webhook,

@@ -398,3 +398,14 @@ func TestEndOfInactiveWebhook(t *testing.T) {
 		}
 	}
 }
+
+// TestDelayedRequest checks that a fault around a request may delay it until its webhook is deleted.
+func TestDelayedRequest(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.later("e-o3/w3")
+	b.h.addDisturbance(disturbance{Begin: noon.Add(58 * time.Minute), End: noon.Add(time.Hour - aftermath)})
+	if found := checkSilence(b.h, b.s); len(found) > 0 {
+		t.Errorf("got %+v, want none", found)
+	}
+}
