@@ -95,6 +95,12 @@ var stateMutants = []mutant{
 		b.s.Changes[1].At = noon.Add(-time.Hour)
 		b.unaccepted(time.Minute, "RECEIVED")
 	}},
+	{"deadlines", "a late cancellation between faults", func(b *book) {
+		b.expire(noon.Add(time.Minute + acceptTime + time.Second))
+		for _, at := range []time.Duration{-40 * time.Second, 80 * time.Second} {
+			b.h.addDisturbance(disturbance{Begin: noon.Add(at), End: noon.Add(at + 20*time.Second)})
+		}
+	}},
 	{"deadlines", "a cancellation of an accepted order", func(b *book) { b.unaccepted(0, "CONFIRMED") }},
 	{"analytics", "sales of a cancelled order", func(b *book) { b.s.Sales[1].Orders = 1 }},
 	{"analytics", "sales of a product", func(b *book) { b.s.Products[0].NetMinor++ }},
@@ -185,6 +191,49 @@ func (b *book) unaccepted(deadline time.Duration, from string) {
 	b.order("o2", func(o *orderRow) { o.Reason = app.ReasonNotAccepted })
 	last := &b.s.Changes[len(b.s.Changes)-2]
 	last.From, last.To = &from, new("CANCELLED")
+}
+
+// expire cancels an order that was placed at noon by its deadline of a minute, at a time.
+func (b *book) expire(at time.Time) {
+	b.unaccepted(time.Minute, "RECEIVED")
+	for i, c := range b.s.Changes {
+		switch {
+		case c.Order == "o2" && c.Version == 1:
+			b.s.Changes[i].At = noon
+		case c.Order == "o2":
+			b.s.Changes[i].At = at
+		}
+	}
+}
+
+// TestDelayedDeadline checks that a fault delays the cancellation of an order if it lasts while the order is evaluated:
+// after the placement or at the deadline. A loss of Temporal's state delays it longer, and a clock that is stepped makes
+// it early or late.
+func TestDelayedDeadline(t *testing.T) {
+	t.Parallel()
+	minute := 60 * time.Second
+	for name, test := range map[string]struct {
+		fault      string
+		begin, end time.Duration // since noon
+		at         time.Duration
+	}{
+		"at the deadline":         {"kill-worker", minute, minute + 10*time.Second, 170 * time.Second},
+		"before the deadline":     {"kill-worker", minute / 2, minute - 10*time.Second, 150 * time.Second},
+		"after the placement":     {"suspend-worker", 0, 40 * time.Second, 140 * time.Second},
+		"after a loss":            {"empty-temporal", 0, 5 * time.Second, 110 * time.Second},
+		"with a clock ahead":      {"clock-postgres", 0, 5 * time.Second, minute / 2},
+		"with a clock ahead, too": {"clock-postgres", 0, 5 * time.Second, 2 * minute},
+	} {
+		b := rightBook()
+		b.expire(noon.Add(test.at))
+		if found := checkDeadlines(b.h, b.s); len(found) == 0 {
+			t.Errorf("%s, without a fault: got none, want a violation", name)
+		}
+		b.h.addDisturbance(disturbance{Fault: test.fault, Begin: noon.Add(test.begin), End: noon.Add(test.end)})
+		if found := checkDeadlines(b.h, b.s); len(found) > 0 {
+			t.Errorf("%s: got %+v, want none", name, found)
+		}
+	}
 }
 
 // TestDeadlineIsKept checks that a cancellation at the deadline is right.
