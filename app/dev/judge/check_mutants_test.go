@@ -145,6 +145,12 @@ var deliveryMutants = []mutant{
 		waits.Resource, waits.At, waits.Number = "o1", noon.Add(-time.Hour), 1
 		b.s.Steps["e-cancelled/w1"] = []deliveryRow{waits}
 	}},
+	{"turns", "a request without a turn between those of another delivery", func(b *book) { b.intrude() }},
+	{"turns", "a request without a turn during another one", func(b *book) {
+		open := &b.h.Requests[b.of("e-paid/w1")[0]]
+		open.Answered = open.At.Add(promptly / 2)
+		b.h.Requests[b.of("e-completed/w1")[0]].At = open.At.Add(promptly / 4)
+	}},
 	{"arrivals", "an inversion", func(b *book) {
 		b.h.Requests[0].At, b.h.Requests[2].At = b.h.Requests[2].At, b.h.Requests[0].At
 	}},

@@ -11,8 +11,9 @@ type line struct{ webhook, resource string }
 
 // checkTurns checks docs/behaviour.md#ordered-webhooks and docs/behaviour.md#dead-letters-and-replays in the log: of a
 // line, one delivery is in progress at a time; first deliveries start in the order of their positions, and so do those
-// of one bulk replay; a replay does not start before a first delivery that waits.
-func checkTurns(_ *history, s *state) (found []violation) {
+// of one bulk replay; a replay does not start before a first delivery that waits. At the receiver, no request arrives
+// between those of another delivery.
+func checkTurns(h *history, s *state) (found []violation) {
 	var all []deliveryRow
 	for _, steps := range s.Steps {
 		all = append(all, steps...)
@@ -38,7 +39,79 @@ func checkTurns(_ *history, s *state) (found []violation) {
 			delete(lines[of], d.ID)
 		}
 	}
+	return append(found, checkTenures(h, s)...)
+}
+
+// tenure is the time from the first request of a run to its last one, in which the run has the turn.
+type tenure struct {
+	deliveryRow
+	begin, end time.Time
+}
+
+// checkTenures checks that the tenures of a line do not overlap. After a fault or a loss, a worker may continue without
+// a turn.
+func checkTenures(h *history, s *state) (found []violation) {
+	for _, list := range tenures(h, s) {
+		last := list[0]
+		for _, next := range list[1:] {
+			if next.ID != last.ID && next.begin.Before(last.end) && h.settled(s, last.begin, next.begin) {
+				found = append(found, ofDelivery(next.deliveryRow, "a request arrives between those of %s", last.ID))
+			}
+			if next.end.After(last.end) {
+				last = next
+			}
+		}
+	}
 	return found
+}
+
+// settled reports whether neither a fault nor a loss has effects on the turns in a time.
+func (h *history) settled(s *state, begin, end time.Time) bool {
+	return h.disturbed(begin.Add(-aftermath), end) == 0 && !slices.ContainsFunc(s.Losses, func(l loss) bool {
+		return begin.Before(l.End.Add(recovery)) && end.After(l.Begin)
+	})
+}
+
+// tenures returns the tenures of each line in the order of their begins, of webhooks that have always been ordered. A
+// delivery whose requests are not exactly its recorded attempts is left out.
+func tenures(h *history, s *state) map[line][]tenure {
+	requests, lines := h.requestsByTarget(), map[line][]tenure{}
+	for _, d := range s.everyDelivery() {
+		own, attempts := requests[d.target()], s.Attempts[d.ID]
+		recorded := len(own) > 0 && len(own) == len(attempts) && attempts[len(own)-1].Number == len(own)
+		if !recorded || d.Resource == "" || !s.alwaysOrdered(d.Webhook) {
+			continue
+		}
+		of, first := line{d.Webhook, d.Resource}, 0
+		list := runs(s.Steps[d.ID])
+		for i := range list {
+			next := len(own) // the first request of the next run
+			if i+1 < len(list) {
+				next = min(next, list[i+1][0].ScheduleBase)
+			}
+			if first < next {
+				lines[of] = append(lines[of], tenure{d, own[first].At, own[next-1].surelyOpenUntil()})
+				first = next
+			}
+		}
+	}
+	for _, list := range lines {
+		slices.SortFunc(list, func(a, b tenure) int { return a.begin.Compare(b.begin) })
+	}
+	return lines
+}
+
+// surelyOpenUntil returns a time until which the sender has surely waited for the response.
+func (r request) surelyOpenUntil() time.Time {
+	if r.Status != 0 && r.Answered.Sub(r.At) < promptly {
+		return r.Answered
+	}
+	return r.At
+}
+
+// alwaysOrdered reports whether a webhook has been ordered since its creation.
+func (s *state) alwaysOrdered(webhook string) bool {
+	return !slices.ContainsFunc(s.Webhooks[webhook], func(w webhookRow) bool { return w.Ordering != "resource" })
 }
 
 // concurrently is the time in which a delivery that is queued during a claim may be too late for it.
@@ -75,10 +148,7 @@ func checkArrivals(h *history, s *state) (found []violation) {
 	requests, more := h.requestsByTarget(), surplus(h, s)
 	lines := map[line][]deliveryRow{}
 	for _, d := range s.everyDelivery() {
-		ordered := !slices.ContainsFunc(s.Webhooks[d.Webhook], func(w webhookRow) bool {
-			return w.Ordering != "resource"
-		})
-		if ordered && d.Resource != "" && len(requests[d.target()]) > 0 && firstAttempted(s.Steps[d.ID]) {
+		if s.alwaysOrdered(d.Webhook) && d.Resource != "" && len(requests[d.target()]) > 0 && firstAttempted(s.Steps[d.ID]) {
 			of := line{d.Webhook, d.Resource}
 			lines[of] = append(lines[of], d)
 		}

@@ -409,3 +409,29 @@ func TestDelayedRequest(t *testing.T) {
 		t.Errorf("got %+v, want none", found)
 	}
 }
+
+// TestIntrusion checks that a request may arrive between those of another delivery at a fault, after a loss, to a
+// webhook that was not always ordered, and if a further request was not recorded.
+func TestIntrusion(t *testing.T) {
+	t.Parallel()
+	for name, change := range map[string]func(b *book){
+		"fault": func(b *book) { b.h.addDisturbance(disturbance{Begin: noon.Add(-time.Minute), End: noon}) },
+		"loss":  func(b *book) { b.s.Losses = []loss{{Temporal: true, End: noon.Add(-recovery / 2)}} },
+		"order": func(b *book) {
+			before := b.s.Webhooks["w1"][0]
+			before.Ordering = "none"
+			b.s.Webhooks["w1"] = append([]webhookRow{before}, b.s.Webhooks["w1"]...)
+		},
+		"unrecorded": func(b *book) { b.post("e-o1/w1", 0) },
+	} {
+		b := rightBook()
+		b.intrude()
+		if len(checkTurns(b.h, b.s)) == 0 {
+			t.Fatal("got no violation, want one")
+		}
+		change(b)
+		if found := checkTurns(b.h, b.s); len(found) > 0 {
+			t.Errorf("%s: got %+v, want none", name, found)
+		}
+	}
+}
