@@ -117,10 +117,15 @@ func lostRetry(h *history, s *state, o operation) string {
 	switch {
 	case i < 0:
 		return fmt.Sprintf("attempt %q of %s does not exist", o.Attempt, o.Subject)
-	case s.Attempts[o.Subject][i].Number <= o.Attempts && h.disturbed(o.Begin, o.End) == 0 && !h.stepped(o.Begin):
+	case s.Attempts[o.Subject][i].Number <= o.Attempts && h.fresh(o):
 		return fmt.Sprintf("attempt %s of %s was made before the request", o.Attempt, o.Subject)
 	}
 	return lostWebhook(h, s, o)
+}
+
+// fresh reports whether a retry was made at a time without a fault.
+func (h *history) fresh(o operation) bool {
+	return h.disturbed(o.Begin, o.End) == 0 && !h.stepped(o.Begin)
 }
 
 // lostWebhook is lost for the operations of webhooks.

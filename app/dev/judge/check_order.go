@@ -48,13 +48,12 @@ type tenure struct {
 	begin, end time.Time
 }
 
-// checkTenures checks that the tenures of a line do not overlap. After a fault or a loss, a worker may continue without
-// a turn.
+// checkTenures checks that the tenures of a line do not overlap. After a fault, a worker may continue without a turn.
 func checkTenures(h *history, s *state) (found []violation) {
 	for _, list := range tenures(h, s) {
 		last := list[0]
 		for _, next := range list[1:] {
-			if next.ID != last.ID && next.begin.Before(last.end) && h.settled(s, last.begin, next.begin) {
+			if next.ID != last.ID && next.begin.Before(last.end) && h.settled(last.begin, next.begin) {
 				found = append(found, ofDelivery(next.deliveryRow, "a request arrives between those of %s", last.ID))
 			}
 			if next.end.After(last.end) {
@@ -65,11 +64,9 @@ func checkTenures(h *history, s *state) (found []violation) {
 	return found
 }
 
-// settled reports whether neither a fault nor a loss has effects on the turns in a time.
-func (h *history) settled(s *state, begin, end time.Time) bool {
-	return h.disturbed(begin.Add(-aftermath), end) == 0 && !slices.ContainsFunc(s.Losses, func(l loss) bool {
-		return begin.Before(l.End.Add(recovery)) && end.After(l.Begin)
-	})
+// settled reports whether no fault has effects on the turns in a time.
+func (h *history) settled(begin, end time.Time) bool {
+	return h.disturbed(begin.Add(-aftermath), end) == 0 && h.faults(begin.Add(-recovery), end, disturbance.lingers) == 0
 }
 
 // tenures returns the tenures of each line in the order of their begins, of webhooks that have always been ordered. A

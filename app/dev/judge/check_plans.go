@@ -24,19 +24,10 @@ type counts struct{ started, replays, deleted, late int }
 // delays them.
 func checkPlans(h *history, s *state) (found []violation) {
 	expected := map[window]*counts{}
-	made := map[window]int{}
 	for _, d := range s.everyDelivery() {
-		attempts := map[int]attemptRow{}
-		for _, a := range s.Attempts[d.ID] {
-			attempts[a.Number] = a
-		}
 		for _, run := range runs(s.Steps[d.ID]) {
 			if n := s.countStarts(expected, run); n > 0 && run[len(run)-1].Attempts == run[len(run)-1].ScheduleBase {
 				found = append(found, ofDelivery(d, "is counted as %d starts and was never attempted", n))
-			}
-			last := run[len(run)-1]
-			if first, ok := attempts[last.ScheduleBase+1]; ok && last.CountedIn != nil {
-				made[window{d.Queue, app.PlanWindow(first.At, s.Window).UnixNano()}]++
 			}
 		}
 	}
@@ -63,7 +54,7 @@ func checkPlans(h *history, s *state) (found []violation) {
 			found = append(found, violation{Text: fmt.Sprintf("%d starts of %s are in no window", want.started, of.queue)})
 		}
 	}
-	return append(found, s.checkMade(h, made)...)
+	return append(found, s.checkMade(h)...)
 }
 
 func ofWindow(w windowRow, format string, args ...any) violation {
@@ -71,17 +62,42 @@ func ofWindow(w windowRow, format string, args ...any) violation {
 		fmt.Sprintf(format, args...)}
 }
 
+// firstAttempts counts the first attempts by the windows of their times.
+func (s *state) firstAttempts() map[window]int {
+	made := map[window]int{}
+	for _, d := range s.everyDelivery() {
+		attempts := map[int]attemptRow{}
+		for _, a := range s.Attempts[d.ID] {
+			attempts[a.Number] = a
+		}
+		for _, run := range runs(s.Steps[d.ID]) {
+			last := run[len(run)-1]
+			if first, ok := attempts[last.ScheduleBase+1]; ok && last.CountedIn != nil {
+				made[window{d.Queue, app.PlanWindow(first.At, s.Window).UnixNano()}]++
+			}
+		}
+	}
+	return made
+}
+
 // checkMade compares the first attempts by their times with the limit.
-func (s *state) checkMade(h *history, made map[window]int) (found []violation) {
-	for of, n := range made {
-		starts := time.Unix(0, of.starts)
-		limit, limited := s.limit(of.queue, starts)
-		if limited && n > limit && h.disturbed(starts.Add(-s.Window-aftermath), starts.Add(s.Window)) == 0 {
+func (s *state) checkMade(h *history) (found []violation) {
+	for of, n := range s.firstAttempts() {
+		limit, judged := s.judgedLimit(h, of)
+		if judged && n > limit {
 			found = append(found, violation{Text: fmt.Sprintf("%d first attempts of %s in window %s, the plan allows %d", n,
-				of.queue, starts.Format(time.TimeOnly), limit)})
+				of.queue, time.Unix(0, of.starts).Format(time.TimeOnly), limit)})
 		}
 	}
 	return found
+}
+
+// judgedLimit returns the limit of the first attempts in a window. judged is false if there is none, or if a fault may
+// have moved attempts into the window.
+func (s *state) judgedLimit(h *history, of window) (limit int, judged bool) {
+	starts := time.Unix(0, of.starts)
+	limit, limited := s.limit(of.queue, starts)
+	return limit, limited && h.disturbed(starts.Add(-s.Window-aftermath), starts.Add(s.Window)) == 0
 }
 
 // countStarts counts the starts of a run in their windows, and returns the number of those that stay counted. A burst

@@ -416,7 +416,11 @@ func TestIntrusion(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(b *book){
 		"fault": func(b *book) { b.h.addDisturbance(disturbance{Begin: noon.Add(-time.Minute), End: noon}) },
-		"loss":  func(b *book) { b.s.Losses = []loss{{Temporal: true, End: noon.Add(-recovery / 2)}} },
+		"loss": func(b *book) {
+			b.h.addDisturbance(disturbance{
+				Fault: "empty-temporal", Begin: noon.Add(-recovery), End: noon.Add(-recovery / 2),
+			})
+		},
 		"order": func(b *book) {
 			before := b.s.Webhooks["w1"][0]
 			before.Ordering = "none"

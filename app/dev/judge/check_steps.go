@@ -69,8 +69,12 @@ func (s *state) idle(h *history, claim deliveryRow) bool {
 			last = &s.Webhooks[claim.Webhook][i]
 		}
 	}
-	return last != nil && !last.live() && claim.At.Sub(last.At) > claimTime && !h.stepped(claim.At) &&
-		h.disturbed(claim.At.Add(-aftermath), claim.At) == 0
+	return last != nil && !last.live() && claim.At.Sub(last.At) > claimTime && h.undelayed(claim)
+}
+
+// undelayed reports whether the log shows when a claim started.
+func (h *history) undelayed(claim deliveryRow) bool {
+	return !h.stepped(claim.At) && h.disturbed(claim.At.Add(-aftermath), claim.At) == 0
 }
 
 // endedUnmade reports whether a delivery has ended with a reason for which no attempt is made

@@ -31,12 +31,14 @@ const (
 	// tickTime is the time after a placement or a deadline in which a fault may prevent that the order is evaluated.
 	tickTime = 10 * time.Second
 	// recovery is the time after a fault in which an order that it has delayed is evaluated: the activity times out after
-	// a minute, and a loss of Temporal's state starts thousands of deliveries again.
+	// a minute, and a loss of state starts thousands of deliveries again.
 	recovery = 90 * time.Second
 )
 
-// lingering are the faults that remove state of Temporal.
-var lingering = []string{"fail-over", "restore-temporal", "empty-temporal"}
+// lingering are the faults that remove state of Comanda or Temporal, which take longer to recover from.
+var lingering = []string{"fail-over", "restore-comanda", "restore-temporal", "empty-temporal"}
+
+func (d disturbance) lingers() bool { return slices.Contains(lingering, d.Fault) }
 
 // evaluated returns the time after which an order that was placed at a time is evaluated at its deadline: the deadline,
 // or the end of the recovery from faults that delay it.
@@ -44,7 +46,7 @@ func (h *history) evaluated(placed, due time.Time) (at time.Time, delayed bool) 
 	at = due
 	for _, d := range h.Disturbances { // one after the other
 		lasts := aftermath
-		if delayed || slices.Contains(lingering, d.Fault) {
+		if delayed || d.lingers() {
 			lasts = recovery
 		}
 		// The evaluation after the placement waits for the end of the fault, and may time out then.

@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -128,7 +129,7 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 	if !o.whole() {
 		return failed
 	}
-	missing := append(o.total.unsuccessful(), o.total.unused(o.faults)...)
+	missing := slices.Concat(o.total.unsuccessful(), o.total.unused(o.faults), o.total.unjudged())
 	for _, text := range missing {
 		fmt.Fprintln(out, text)
 	}

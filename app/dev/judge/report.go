@@ -38,6 +38,7 @@ type totals struct {
 	repeated                   int // requests beyond the recorded attempts
 	lasts, calm                time.Duration
 	faults                     map[string]int
+	judged                     map[string]int              // subjects by name
 	rest                       string                      // of the faults of the last run, as history has it
 	tallies                    map[string]map[string]tally // of the operations by kind and fault
 }

@@ -132,6 +132,9 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 			found = append(found, v)
 		}
 	}
+	if open == "" {
+		found = append(found, checkJudged(o, h, state, out)...)
+	}
 	h.printReaders(out)
 	if o.measured != nil {
 		maps.Copy(o.measured, delaysOf(h, state))
