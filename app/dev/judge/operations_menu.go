@@ -122,9 +122,21 @@ func sellOut(ctx context.Context, t *turn) error {
 	})
 }
 
+const (
+	// fillingRows is the number of rows of an import that fills a window of the plan STARTER, and fillingPart is the part
+	// of the imports, one of this number, that are so large. They are those of a run with calm times only, in which the
+	// first attempts of a window are judged.
+	fillingRows = 300
+	fillingPart = 6
+)
+
 // importMenu imports products with new prices, which emits an event for each of them.
 func importMenu(ctx context.Context, t *turn) error {
-	rows := newRows(t.random, int(number(t.random, 5, 30)))
+	n := int(number(t.random, 5, 30))
+	if t.site.name == starter && t.site.all.h.Lasts >= calmFrom && t.random.IntN(fillingPart) == 0 {
+		n = fillingRows
+	}
+	rows := newRows(t.random, n)
 	t.Detail = fmt.Sprintf("%d rows", len(rows))
 	return t.send(ctx, func(ctx context.Context, c *comanda.Client, key comanda.CallOption) error {
 		_, err := c.ImportProducts(ctx, comanda.ImportProductsParams{}, rows, key)

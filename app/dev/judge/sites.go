@@ -239,7 +239,7 @@ func (s *site) fill(ctx context.Context) error {
 		return err
 	}
 	if s.name == starter { // fills more than two windows of the plan
-		_, err := s.key.ImportProducts(ctx, comanda.ImportProductsParams{}, newRows(random, 300))
+		_, err := s.key.ImportProducts(ctx, comanda.ImportProductsParams{}, newRows(random, fillingRows))
 		return err
 	}
 	return nil
