@@ -14,8 +14,8 @@ type judgedKind struct {
 	count func(*history, *state) int
 }
 
-// judgedKinds are the subjects of all checkers that leave out disturbed time. A run counts those that were judged, so that
-// no checker passes because it judges nothing.
+// judgedKinds are the subjects of all checkers that leave out disturbed time. A run counts those that were judged, so
+// that no checker passes because it judges nothing.
 var judgedKinds = []judgedKind{
 	{"claims", calmFrom, func(h *history, s *state) (n int) {
 		for _, steps := range s.Steps {

@@ -439,3 +439,17 @@ func TestIntrusion(t *testing.T) {
 		}
 	}
 }
+
+// TestUnknownAdjustment checks that an adjustment of a stock without a response may be made or not.
+func TestUnknownAdjustment(t *testing.T) {
+	t.Parallel()
+	for _, made := range []int64{5, 12} {
+		b := rightBook()
+		b.did(operation{planned: planned{Site: "a", Kind: "change stock"}, Subject: "p1", Amount: 5})
+		b.did(operation{planned: planned{Site: "a", Kind: "change stock"}, Subject: "p1", Amount: 7, Result: unknown})
+		b.stock(b.tx(), made)
+		if found := checkStock(b.h, b.s); len(found) > 0 {
+			t.Errorf("%d: got %+v, want none", made, found)
+		}
+	}
+}

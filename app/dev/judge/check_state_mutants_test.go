@@ -53,6 +53,14 @@ var stateMutants = []mutant{
 		list := b.s.Stocks["p1"]
 		*list[len(list)-1].Stock = *list[len(list)-2].Stock
 	}},
+	{"stock", "a lost adjustment", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "change stock"}, Subject: "p1", Amount: 5})
+	}},
+	{"stock", "an adjustment that is made twice", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "change stock"}, Subject: "p1", Amount: 5})
+		b.stock(b.tx(), 5)
+		b.stock(b.tx(), 5)
+	}},
 	{"loyalty", "points without an entry", func(b *book) {
 		c := b.s.Customers["c-a"]
 		c.LoyaltyPoints++
@@ -207,8 +215,7 @@ func (b *book) expire(at time.Time) {
 }
 
 // TestDelayedDeadline checks that a fault delays the cancellation of an order if it lasts while the order is evaluated:
-// after the placement or at the deadline. A loss of Temporal's state delays it longer, and a clock that is stepped makes
-// it early or late.
+// after the placement or at the deadline. A loss of state delays it longer, and a stepped clock makes it early or late.
 func TestDelayedDeadline(t *testing.T) {
 	t.Parallel()
 	minute := 60 * time.Second

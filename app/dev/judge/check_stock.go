@@ -6,10 +6,31 @@ import (
 	"slices"
 )
 
+// adjustments are the sums of the changes of a stock that were requested: confirmed ones, and those without a response.
+type adjustments struct{ confirmed, unknown int64 }
+
+// adjusted returns the requested changes by product. They are positive.
+func adjusted(h *history) map[string]adjustments {
+	all := map[string]adjustments{}
+	for _, o := range h.Operations {
+		sum := all[o.Subject]
+		switch {
+		case o.Kind != "change stock":
+		case o.Result == done:
+			sum.confirmed += o.Amount
+		case o.Result == unknown:
+			sum.unknown += o.Amount
+		}
+		all[o.Subject] = sum
+	}
+	return all
+}
+
 // checkStock checks docs/behaviour.md#products: orders take from the stock, cancellations return it. The changes of a
-// stock by transactions of orders add up to the units that orders hold. A product whose stock was not always counted is
-// left out.
-func checkStock(_ *history, s *state) (found []violation) {
+// stock by transactions of orders add up to the units that orders hold, and the others to the confirmed adjustments. A
+// product whose stock was not always counted is left out.
+func checkStock(h *history, s *state) (found []violation) {
+	requested := adjusted(h)
 	orders := map[uint64]bool{}
 	for _, c := range s.Changes {
 		orders[c.XID] = true
@@ -24,14 +45,22 @@ func checkStock(_ *history, s *state) (found []violation) {
 		if slices.ContainsFunc(versions, func(p productRow) bool { return p.Stock == nil }) {
 			continue
 		}
-		left := int64(0)
+		left, more := int64(0), int64(0)
 		for i, p := range versions {
 			if *p.Stock < 0 {
 				found = append(found, violation{Text: fmt.Sprintf("the stock of %s was %d", id, *p.Stock)})
 			}
-			if i > 0 && orders[p.XID] {
+			switch {
+			case i == 0:
+			case orders[p.XID]:
 				left += *p.Stock - *versions[i-1].Stock
+			default:
+				more += *p.Stock - *versions[i-1].Stock
 			}
+		}
+		if want := requested[id]; more < want.confirmed || more > want.confirmed+want.unknown {
+			found = append(found, violation{Text: fmt.Sprintf("adjustments of %s add %d, %d are confirmed and %d unknown", id,
+				more, want.confirmed, want.unknown)})
 		}
 		if -left != taken[id] {
 			found = append(found, violation{Text: fmt.Sprintf("orders have taken %d of %s, and hold %d", -left, id, taken[id])})
