@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"reflect"
 	"slices"
 	"strconv"
 	"strings"
@@ -75,6 +76,11 @@ func lost(h *history, s *state, o operation) string {
 		}
 	case "retry delivery":
 		return lostRetry(h, s, o)
+	case "change plan":
+		stepped := h.stepped(o.Begin) || h.stepped(o.End)
+		if website := s.Stores[h.Stores[o.Site]].Website; !stepped && !s.hadPlan(website, o.Detail, o) {
+			return "the website has not got the plan " + o.Detail
+		}
 	case "erase customer":
 		if s.Customers[o.Subject].ErasedAt == nil {
 			return "customer " + o.Subject + " is not erased"
@@ -140,22 +146,62 @@ func lostWebhook(h *history, s *state, o operation) string {
 	case versions[0].Store != h.Stores[o.Site]:
 		return "the webhook belongs to another store"
 	}
-	switch o.Kind {
-	case "delete webhook":
-		if versions[len(versions)-1].DeletedAt == nil {
-			return "the webhook is not deleted"
-		}
-	case "switch webhook on", "switch webhook off":
-		active := o.Kind == "switch webhook on"
-		if !has(func(w webhookRow) bool { return w.Active == active }) {
-			return fmt.Sprintf("the webhook never had active = %t", active)
-		}
-	case "change ordering":
-		if !has(func(w webhookRow) bool { return w.Ordering == o.Detail }) {
-			return "the webhook never had the ordering " + o.Detail
-		}
+	if o.Kind == "delete webhook" && versions[len(versions)-1].DeletedAt == nil {
+		return "the webhook is not deleted"
+	}
+	if o.Kind == "rotate secret" && o.Tries == 1 && !rotated(versions, o.Version) {
+		return fmt.Sprintf("version %d of the webhook has no new secret", o.Version)
+	}
+	if value := o.value(); value != nil && !has(func(w webhookRow) bool {
+		return (o.Version == 0 || w.Version == o.Version) && value(w)
+	}) {
+		return fmt.Sprintf("version %d of the webhook has not the value %q", o.Version, o.Detail)
 	}
 	return ""
+}
+
+// value returns the condition on a webhook after an operation that changes it; nil = it changes no value of the log.
+func (o operation) value() func(webhookRow) bool {
+	switch o.Kind {
+	case "switch webhook on", "switch webhook off":
+		return func(w webhookRow) bool { return w.Active == (o.Kind == "switch webhook on") }
+	case "change ordering":
+		return func(w webhookRow) bool { return w.Ordering == o.Detail }
+	case "change filter":
+		return func(w webhookRow) bool {
+			return w.Filter == nil && o.Detail == noFilter || w.Filter != nil && *w.Filter == o.Detail
+		}
+	case "change events":
+		return func(w webhookRow) bool { return fmt.Sprint(w.Events) == o.Detail }
+	case "move webhook":
+		path, _, _ := strings.Cut(o.Detail, ",")
+		return func(w webhookRow) bool { return strings.HasSuffix(w.URL, path) }
+	}
+	return nil
+}
+
+// rotated reports whether a version of a webhook has another secret, which the log leaves out: the version differs from
+// the one before in nothing that the log has.
+func rotated(versions []webhookRow, version int64) bool {
+	i := slices.IndexFunc(versions, func(w webhookRow) bool { return w.Version == version })
+	if i < 1 {
+		return false
+	}
+	is, was := versions[i], versions[i-1]
+	is.logged, is.Version = was.logged, was.Version
+	return reflect.DeepEqual(is, was)
+}
+
+// hadPlan reports whether a website had a plan at a moment of an operation. A fault can delay the commit of a change.
+func (s *state) hadPlan(website, plan string, o operation) bool {
+	versions := s.Websites[website]
+	for i, v := range versions {
+		replaced := i+1 < len(versions) && versions[i+1].At.Before(o.Begin.Add(-aftermath))
+		if v.Plan == plan && !replaced && !v.At.After(o.End) {
+			return true
+		}
+	}
+	return false
 }
 
 // checkIdempotency checks docs/behaviour.md#idempotency-keys: a key makes at most one order, an order that an operation

@@ -127,6 +127,24 @@ var stateMutants = []mutant{
 	}},
 	{"operations", "a webhook that is not deleted", func(b *book) { b.s.Webhooks["w3"][1].DeletedAt = nil }},
 	{"operations", "a webhook that is not switched off", func(b *book) { b.s.Webhooks["w2"][1].Active = true }},
+	{"operations", "a lost filter", func(b *book) { b.reconfigure("change filter", noFilter) }},
+	{"operations", "lost events of a webhook", func(b *book) { b.reconfigure("change events", "[order.updated]") }},
+	{"operations", "a webhook that is not moved", func(b *book) { b.reconfigure("move webhook", "/a/w7, responds") }},
+	{"operations", "a secret that is not rotated", func(b *book) { b.reconfigure("rotate secret", "") }},
+	{"operations", "a value in another version", func(b *book) {
+		b.webhook("w1", "a", "none", nil)
+		b.did(operation{
+			planned: planned{Site: "a", Kind: "change ordering"}, Webhook: "w1", Version: 2, Detail: "resource",
+		})
+	}},
+	{"operations", "a plan that is not changed", func(b *book) {
+		b.did(operation{planned: planned{Site: "a", Kind: "change plan"}, Detail: "GROW"})
+	}},
+	{"operations", "a plan that the website had before", func(b *book) {
+		b.s.Websites["ws_a"] = append(b.s.Websites["ws_a"], websiteRow{logged: b.tx(), Plan: "GROW"})
+		b.at = b.at.Add(time.Minute)
+		b.did(operation{planned: planned{Site: "a", Kind: "change plan"}, Detail: "STARTER"})
+	}},
 	{"operations", "a change of a stale version", func(b *book) {
 		b.did(operation{planned: planned{Site: "a", Kind: "change stale order"}, Order: "o1"})
 	}},
@@ -199,6 +217,12 @@ func (b *book) unaccepted(deadline time.Duration, from string) {
 	b.order("o2", func(o *orderRow) { o.Reason = app.ReasonNotAccepted })
 	last := &b.s.Changes[len(b.s.Changes)-2]
 	last.From, last.To = &from, new("CANCELLED")
+}
+
+// reconfigure confirms the change of a webhook whose new version has another filter than before, and no other change.
+func (b *book) reconfigure(kind, detail string) {
+	b.webhook("w1", "a", "resource", func(w *webhookRow) { w.Filter = &expressions[0] })
+	b.did(operation{planned: planned{Site: "a", Kind: kind}, Webhook: "w1", Version: 2, Tries: 1, Detail: detail})
 }
 
 // expire cancels an order that was placed at noon by its deadline of a minute, at a time.

@@ -43,7 +43,7 @@ type operation struct {
 	Webhook    string        // id of its webhook, "" = none
 	Subject    string        // id of another row, for example a payment, "" = none
 	Amount     int64         // in minor units, of a payment or refund; else the total of the order
-	Version    int64         // of the order in the last response, 0 = none
+	Version    int64         // of the order or the webhook in the last response, 0 = none
 	Attempts   int           // of its delivery before the request
 	Attempt    string        // id of the attempt in the response, "" = none
 	Detail     string        // for the timeline

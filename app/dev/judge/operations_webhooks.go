@@ -117,9 +117,12 @@ func changeOrdering(ctx context.Context, t *turn) error {
 	return t.changeWebhook(ctx, comanda.ChangeWebhookRequest{Ordering: ordering}, string(*ordering))
 }
 
+// noFilter is the detail of an operation that removes a filter.
+const noFilter = "no filter"
+
 func changeFilter(ctx context.Context, t *turn) error {
 	filter := comanda.Null[string]()
-	detail := "no filter"
+	detail := noFilter
 	if t.random.IntN(2) == 0 {
 		detail = expressions[t.random.IntN(len(expressions))]
 		filter = comanda.Set(detail)
@@ -175,7 +178,10 @@ func rotateSecret(ctx context.Context, t *turn) error {
 	t.site.lock.Unlock()
 	in := comanda.RotateSecretRequest{Secret: secret, OverlapSeconds: new(int(number(t.random, 0, 5)))}
 	return t.send(ctx, func(ctx context.Context, c *comanda.Client, _ comanda.CallOption) error {
-		_, err := c.RotateWebhookSecret(ctx, chosen.id, in)
+		rotated, err := c.RotateWebhookSecret(ctx, chosen.id, in)
+		if err == nil {
+			t.Version = rotated.Version
+		}
 		return err
 	})
 }
