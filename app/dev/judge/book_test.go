@@ -57,6 +57,9 @@ func (b *book) webhook(id, site, ordering string, change func(*webhookRow)) {
 	if change != nil {
 		change(&w)
 	}
+	if w.Version == 1 {
+		b.keyed(w.logged, "setup-"+id)
+	}
 	b.s.Webhooks[id] = append(b.s.Webhooks[id], w)
 }
 
@@ -192,11 +195,18 @@ func (b *book) replay(id, bulk string) {
 
 // bulk writes a version of a bulk replay of the delivered deliveries of a webhook.
 func (b *book) bulk(id, webhook, status string) {
+	l := b.tx()
+	if len(b.s.Asked[id]) == 0 {
+		b.keyed(l, "setup-"+id)
+	}
 	b.s.Asked[id] = append(b.s.Asked[id], replayRow{
-		logged: b.tx(), ID: id, Store: b.s.Webhooks[webhook][0].Store, Webhook: &webhook, Of: "delivered", Status: status,
+		logged: l, ID: id, Store: b.s.Webhooks[webhook][0].Store, Webhook: &webhook, Of: "delivered", Status: status,
 		From: noon.Add(-time.Hour), To: noon.Add(time.Hour), CreatedAt: b.at,
 	})
 }
+
+// keyed stores a key in a transaction.
+func (b *book) keyed(l logged, key string) { b.s.Keys = append(b.s.Keys, keyRow{logged: l, Key: key}) }
 
 // did adds a confirmed operation.
 func (b *book) did(o operation) {

@@ -47,7 +47,7 @@ var checkers = []checker{
 	{"redemptions", "redeemed points lower the total, and return with a cancellation or a whole refund", checkRedemptions},
 	{"analytics", "analytics are the sums of the orders", checkAnalytics},
 	{"operations", "an operation is whole or absent, as its response says", checkOperations},
-	{"idempotency", "a key makes one order", checkIdempotency},
+	{"idempotency", "a key makes one order, webhook, bulk replay, reservation or invitation", checkIdempotency},
 	{"suspended", "no request of a suspended website succeeds", checkSuspended},
 	{"deadlines", "an order that nobody accepts is cancelled at its deadline", checkDeadlines},
 	{"responses", "a fault of the infrastructure is answered with 503, never with 500", checkInternal},

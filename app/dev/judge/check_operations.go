@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"github.com/comanda-dev/comanda/app"
 )
 
 // checkOperations checks that the state has what a response confirmed: no confirmed operation is lost, and none is made
@@ -204,35 +206,83 @@ func (s *state) hadPlan(website, plan string, o operation) bool {
 	return false
 }
 
-// checkIdempotency checks docs/behaviour.md#idempotency-keys: a key makes at most one order, an order that an operation
-// placed has its key, and a request that was refused stores nothing.
-func checkIdempotency(h *history, s *state) (found []violation) {
-	orders, stored := map[uint64][]string{}, map[int]keyRow{} // by transaction, by number of the operation
+// creation is the insert of an object by a request that accepts an Idempotency-Key.
+type creation struct {
+	logged
+	kind, id string
+}
+
+// creations returns the inserted orders, webhooks, bulk replays, reservations and invitations.
+func (s *state) creations() (list []creation) {
 	for _, c := range s.Changes {
 		if c.From == nil && c.Version == 1 {
-			orders[c.XID] = append(orders[c.XID], c.Order)
-			if c.At.After(h.Begin) && !slices.ContainsFunc(s.Keys, func(k keyRow) bool { return k.XID == c.XID }) {
-				found = append(found, ofOrder(c.Order, "the order was placed without a key"))
-			}
+			list = append(list, creation{c.logged, "order", c.Order})
 		}
 	}
+	for id, versions := range s.Webhooks {
+		list = append(list, creation{versions[0].logged, "webhook", id})
+	}
+	for id, versions := range s.Asked {
+		list = append(list, creation{versions[0].logged, "bulk replay", id})
+	}
+	for _, e := range s.Events {
+		if e.Type == string(app.EventReservationCreated) {
+			list = append(list, creation{e.logged, "reservation", e.Resource})
+		}
+	}
+	for id, l := range s.Inserted {
+		list = append(list, creation{l, "invitation", id})
+	}
+	return list
+}
+
+// created returns the id of the object that a confirmed operation has created with its key, "" if it creates none.
+func (o operation) created() string {
+	switch o.Kind {
+	case "place order", "place channel order":
+		return o.Order
+	case "create webhook":
+		return o.Webhook
+	case "replay webhook", "replay store", "renew webhook", "reserve", "invite":
+		return o.Subject
+	}
+	return ""
+}
+
+// checkIdempotency checks docs/behaviour.md#idempotency-keys: a key makes at most one object, an object that an
+// operation created has its key, and a request that was refused stores nothing.
+func checkIdempotency(h *history, s *state) (found []violation) {
+	made, keyed := map[uint64][]string{}, map[uint64]bool{} // by transaction
+	stored := map[int]keyRow{}                              // by number of the operation
 	for _, k := range s.Keys {
+		keyed[k.XID] = true
 		if n, ok := operationOf(h, k.Key); ok {
 			stored[n] = k
 		}
-		if made := orders[k.XID]; len(made) > 1 {
-			found = append(found, ofOrder(made[1], "the key %s has made %d orders", k.Key, len(made)))
+	}
+	for _, c := range s.creations() {
+		made[c.XID] = append(made[c.XID], c.id)
+		if c.At.After(h.Begin) && !keyed[c.XID] {
+			found = append(found, violation{Text: fmt.Sprintf("the %s %s was created without a key", c.kind, c.id)})
+		}
+	}
+	for _, k := range s.Keys {
+		if n := len(made[k.XID]); n > 1 {
+			found = append(found, violation{Text: fmt.Sprintf("the key %s has created %d objects", k.Key, n)})
 		}
 	}
 	for _, o := range h.Operations {
 		k, known := stored[o.Number]
-		placed := o.Kind == "place order" || o.Kind == "place channel order"
-		switch made := orders[k.XID]; {
+		add := func(format string, args ...any) {
+			text := fmt.Sprintf("operation %d, %q, ", o.Number, o.Kind) + fmt.Sprintf(format, args...)
+			found = append(found, violation{Text: text, Order: o.Order, Webhook: o.Webhook})
+		}
+		id, got := o.created(), made[k.XID]
+		switch {
 		case o.Result == refused && known:
-			found = append(found, ofOrder(o.Order, "operation %d was refused: %s, and has stored its key", o.Number, o.Code))
-		case o.Result == done && placed && (!known || len(made) != 1 || made[0] != o.Order):
-			found = append(found, ofOrder(o.Order, "the key of operation %d has made %v, not the order of the response",
-				o.Number, made))
+			add("was refused: %s, and has stored its key", o.Code)
+		case o.Result == done && id != "" && (!known || len(got) != 1 || got[0] != id):
+			add("has created %v with its key, not %s as the response says", got, id)
 		}
 	}
 	return found

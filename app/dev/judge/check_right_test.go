@@ -22,6 +22,8 @@ func rightBook() *book {
 	b.dispatch(b.event("e-guest", "a", "customer.created", "c-a", `{"id":"c-a","version":1,"email":"new@example.com"}`))
 	b.dispatch(b.event("e-other-guest", "b", "customer.created", "c-b", `{"id":"c-b","version":1}`))
 	b.dispatch(b.event("e-reserved", "a", "reservation.created", "r1", `{"id":"r1","version":1,"status":"PENDING"}`))
+	b.did(operation{planned: planned{Site: "a", Kind: "reserve"}, Subject: "r1"})
+	b.keyed(b.s.Events["e-reserved"].logged, "7-1")
 	b.s.Booked = []reservationRow{{ID: "r1", Status: "PENDING"}}
 	b.webhook("w1", "a", "resource", nil)
 	b.webhook("w2", "a", "none", func(w *webhookRow) { w.Events = []string{"order.created"} })
@@ -94,6 +96,8 @@ func rightBook() *book {
 	}
 	b.s.Invited, b.h.Mails = map[string]string{"inv1": stranger, "inv2": stranger}, []string{stranger}
 	b.did(operation{planned: planned{Site: "a", Kind: "invite"}, Subject: "inv1"})
+	b.s.Inserted = map[string]logged{"inv1": b.tx()}
+	b.keyed(b.s.Inserted["inv1"], fmt.Sprintf("7-%d", len(b.h.Operations)))
 	b.s.Products = []productSalesRow{
 		{Store: "st_a", Day: "2026-11-28", Product: "p1", Currency: "EUR", Quantity: 2, NetMinor: 1000},
 		{Store: "st_b", Day: "2026-11-28", Product: "p1", Currency: "EUR", Quantity: 2, NetMinor: 1000},

@@ -182,7 +182,16 @@ var stateMutants = []mutant{
 		c.Order = "o9"
 		b.s.Changes = append(b.s.Changes, c)
 	}},
-	{"idempotency", "an order without a key", func(b *book) { b.s.Keys = b.s.Keys[1:] }},
+	{"idempotency", "an order without a key", func(b *book) { b.unkey("7-2") }},
+	{"idempotency", "a webhook of a repeated request", func(b *book) { b.unkey("setup-w1") }},
+	{"idempotency", "a bulk replay of a repeated request", func(b *book) { b.unkey("setup-bulk") }},
+	{"idempotency", "a reservation of a repeated request", func(b *book) {
+		b.dispatch(b.event("e-again", "a", "reservation.created", "r2", `{"id":"r2","version":1}`))
+	}},
+	{"idempotency", "an invitation of a repeated request", func(b *book) { b.s.Inserted["inv2"] = b.tx() }},
+	{"idempotency", "an invitation that is not the one of the response", func(b *book) {
+		b.s.Inserted = map[string]logged{"inv2": b.s.Inserted["inv1"]}
+	}},
 	{"idempotency", "a refused request that has an effect", func(b *book) { b.h.Operations[0].Result = refused }},
 	{"mails", "a mail budget across tenants", func(b *book) { b.s.Mails[1].Reason = app.ReasonMailBudget }},
 	{"mails", "a mail that waits since the end of a restore", func(b *book) {
@@ -204,6 +213,11 @@ var stateMutants = []mutant{
 	{"tenants", "a request that names another store", func(b *book) {
 		b.h.Requests[0].Body = append(b.h.Requests[0].Body, "st_b"...)
 	}},
+}
+
+// unkey removes a stored key.
+func (b *book) unkey(key string) {
+	b.s.Keys = slices.DeleteFunc(b.s.Keys, func(k keyRow) bool { return k.Key == key })
 }
 
 // loseEntry removes the entries of a kind from the ledger.

@@ -30,6 +30,7 @@ type state struct {
 	Stocks   map[string][]productRow // by product
 	Asked    map[string][]replayRow  // versions by bulk replay: its begin and its end
 	Invited  map[string]string       // address by invitation
+	Inserted map[string]logged       // by invitation
 
 	Deliveries  map[string]deliveryRow
 	Attempts    map[string][]attemptRow // by delivery, in the order of their numbers
@@ -161,7 +162,7 @@ func by[T any](list []T, key func(T) string) map[string]T {
 func (s *state) loadLog(ctx context.Context, conn *pgx.Conn) error {
 	s.Events, s.Webhooks, s.Websites = map[string]*eventRow{}, map[string][]webhookRow{}, map[string][]websiteRow{}
 	s.Steps, s.Stocks = map[string][]deliveryRow{}, map[string][]productRow{}
-	s.Asked, s.Invited = map[string][]replayRow{}, map[string]string{}
+	s.Asked, s.Invited, s.Inserted = map[string][]replayRow{}, map[string]string{}, map[string]logged{}
 	rows, err := conn.Query(ctx, `SELECT number, at, xid::text::bigint, seen::text, source, content FROM judge.log
 		ORDER BY number`)
 	if err != nil {
@@ -230,7 +231,7 @@ func (s *state) add(l logged, source string, content []byte) error {
 	case "invitations":
 		var row struct{ ID, Email string }
 		err := json.Unmarshal(content, &row)
-		s.Invited[row.ID] = row.Email
+		s.Invited[row.ID], s.Inserted[row.ID] = row.Email, l
 		return err
 	case "plan_windows":
 		row := windowRow{logged: l}
