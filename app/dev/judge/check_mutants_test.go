@@ -29,6 +29,23 @@ var deliveryMutants = []mutant{
 		b.s.Webhooks["w3"][0].Events = []string{"order.updated"}
 	}},
 	{"changes", "a lost outbox row of a product", func(b *book) { b.s.Menu[0].PriceMinor++ }},
+	{"changes", "a lost outbox row of a product that is sold out", func(b *book) { b.s.Menu[0].Stock = new(int64) }},
+	{"changes", "a lost outbox row of a product that is available again", func(b *book) {
+		b.s.Events["e-menu"].Body = new(`{"data":{"version":1,"priceMinor":550}}`)
+	}},
+	{"changes", "a lost outbox row of a deletion", func(b *book) {
+		b.s.Events["e-deleted"].Body = new(`{"data":{"version":1,"priceMinor":550}}`)
+	}},
+	{"changes", "a lost outbox row of an earlier change of a customer", func(b *book) {
+		b.event("e-later", "a", "customer.updated", "c-a", `{"version":3}`)
+		c := b.s.Customers["c-a"]
+		c.Version = 3
+		b.s.Customers["c-a"] = c
+	}},
+	{"changes", "a lost outbox row of an earlier change of a reservation", func(b *book) {
+		b.event("e-later", "a", "reservation.cancelled", "r1", `{"version":3,"status":"CANCELLED"}`)
+		b.s.Booked[0].Version, b.s.Booked[0].Status = 3, "CANCELLED"
+	}},
 	{"changes", "a product without an event", func(b *book) { delete(b.s.Events, "e-menu") }},
 	{"changes", "a lost outbox row of a customer", func(b *book) {
 		c := b.s.Customers["c-a"]

@@ -50,6 +50,9 @@ type eventBody struct {
 		RefundID    string `json:"refundId"`
 		AmountMinor int64  `json:"amountMinor"`
 		PriceMinor  int64  `json:"priceMinor"`
+		Orderable   bool   `json:"orderable"`
+
+		DeletedAt *time.Time `json:"deletedAt"`
 	} `json:"data"`
 }
 
@@ -224,8 +227,14 @@ type productRow struct {
 	Store      string `json:"store_id"`
 	Stock      *int64 `json:"stock_quantity"`
 	PriceMinor int64  `json:"price_minor"`
+	Available  bool   `json:"is_available"`
 
 	DeletedAt *time.Time `json:"deleted_at"`
+}
+
+// orderable reports whether a product that is not sold out can be ordered (docs/behaviour.md#products).
+func (p productRow) orderable() bool {
+	return p.Available && (p.Stock == nil || *p.Stock > 0) && p.DeletedAt == nil
 }
 
 // addressRow is an address of a customer.
