@@ -525,3 +525,21 @@ func TestErasedVersions(t *testing.T) {
 		t.Errorf("got %+v, want none", found)
 	}
 }
+
+// TestLimitOfAnEarlierWindow checks that a plan applies to a window before it if the clock of PostgreSQL was stepped
+// back.
+func TestLimitOfAnEarlierWindow(t *testing.T) {
+	t.Parallel()
+	b := newBook()
+	b.open("a")
+	b.s.Window = 10 * time.Second
+	earlier := b.at.Add(-longestStep / 2)
+	if limit, limited := b.s.limit(b.h, "ws_a", earlier); limit != 0 || !limited {
+		t.Errorf("without a step: got %d, %t, want 0, true", limit, limited)
+	}
+	b.h.addDisturbance(disturbance{Fault: "clock-postgres", Begin: b.at, End: b.at.Add(time.Second)})
+	want, _ := app.PlanStarter.PerWindow()
+	if limit, limited := b.s.limit(b.h, "ws_a", earlier); limit != want || !limited {
+		t.Errorf("after a step: got %d, %t, want %d, true", limit, limited, want)
+	}
+}
