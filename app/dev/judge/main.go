@@ -129,7 +129,11 @@ func judge(ctx context.Context, o options, out io.Writer) error {
 	if !o.whole() {
 		return failed
 	}
-	missing := slices.Concat(o.total.unsuccessful(), o.total.unused(o.faults), o.total.unjudged())
+	missing, rare := o.total.unsuccessful()
+	for _, text := range rare {
+		fmt.Fprintf(out, "Tried fewer than %d times: %s\n", leastTries, text)
+	}
+	missing = slices.Concat(missing, o.total.unused(o.faults), o.total.unjudged())
 	for _, text := range missing {
 		fmt.Fprintln(out, text)
 	}

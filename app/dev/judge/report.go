@@ -12,8 +12,11 @@ import (
 )
 
 const (
-	// longRun is the duration of all runs from which each required operation must have succeeded during each fault.
+	// longRun is the duration of all runs from which required operations must have succeeded during each fault.
 	longRun = 10 * time.Minute
+	// leastTries is the number of tries from which a required operation must have succeeded during a fault. A fault that
+	// stops everything keeps the few clients of a site waiting, so that they make a kind of operations seldom or never.
+	leastTries = 4
 	// series is the duration of all runs in which each fault must have occurred.
 	series = time.Hour
 	// timelines is the number of violations whose timeline a report shows.
@@ -31,6 +34,9 @@ func (t tally) String() string {
 	}
 	return fmt.Sprintf("%d/%d/%d/%d", t[done], t[refused], t[unknown], t[untargeted])
 }
+
+// tries returns the number of operations that had a target.
+func (t tally) tries() int { return t[done] + t[refused] + t[unknown] }
 
 // totals are what one or more runs have made.
 type totals struct {
@@ -96,19 +102,26 @@ func (t *totals) columns() []string {
 }
 
 // unsuccessful returns a text for each required operation that has never succeeded during a fault, if the runs were
-// long enough together.
-func (t *totals) unsuccessful() (list []string) {
+// long enough together. Those that were tried fewer than leastTries times are rare, and no failures.
+func (t *totals) unsuccessful() (failed, rare []string) {
 	if t.lasts < longRun {
-		return nil
+		return nil, nil
 	}
 	for _, k := range kinds {
 		for _, fault := range t.columns() {
-			if results := t.tallies[k.name][fault]; k.required && results[done] == 0 {
-				list = append(list, fmt.Sprintf("%s never succeeded during %s: %s", k.name, fault, results))
+			results := t.tallies[k.name][fault]
+			if !k.required || results[done] > 0 {
+				continue
+			}
+			text := fmt.Sprintf("%s never succeeded during %s: %s", k.name, fault, results)
+			if results.tries() < leastTries {
+				rare = append(rare, text)
+			} else {
+				failed = append(failed, text)
 			}
 		}
 	}
-	return list
+	return failed, rare
 }
 
 // ineffective returns a violation for each kind of operations that was never made with its purpose: that it succeeds,

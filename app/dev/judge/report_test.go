@@ -8,7 +8,7 @@ import (
 )
 
 // TestTotals checks the sums of several runs, and that only runs of ten minutes together must have made each required
-// operation during each fault.
+// operation during each fault, if they have tried it several times.
 func TestTotals(t *testing.T) {
 	t.Parallel()
 	one := func(result string) *history {
@@ -18,25 +18,33 @@ func TestTotals(t *testing.T) {
 				planned: planned{Kind: k.name}, Begin: noon, End: noon.Add(time.Second), Result: done,
 			})
 		}
-		h.Operations = append(h.Operations, operation{
-			planned: planned{Kind: "place order"}, Begin: noon.Add(time.Minute), End: noon.Add(2 * time.Minute),
-			Result: result,
-		})
+		for _, result := range []string{result, result, untargeted} {
+			h.Operations = append(h.Operations, operation{
+				planned: planned{Kind: "place order"}, Begin: noon.Add(time.Minute), End: noon.Add(2 * time.Minute),
+				Result: result,
+			})
+		}
 		h.addDisturbance(disturbance{Fault: "kill-worker", Begin: noon.Add(time.Minute), End: noon.Add(3 * time.Minute)})
 		return h
 	}
 	var total totals
 	total.add(one(refused))
-	if list := total.unsuccessful(); len(list) != 0 {
-		t.Errorf("half of the time: got %v, want nothing", list)
+	if failed, rare := total.unsuccessful(); len(failed)+len(rare) != 0 {
+		t.Errorf("half of the time: got %q and %q, want nothing", failed, rare)
 	}
+	total.lasts = longRun
+	never := "place order never succeeded during kill-worker: "
+	if failed, rare := total.unsuccessful(); len(failed) != 0 || !slices.Contains(rare, never+"0/2/0/1") {
+		t.Errorf("two tries: got %q and %q, want a rare order", failed, rare)
+	}
+	total.lasts = longRun / 2
 	total.add(one(unknown))
-	if list := total.unsuccessful(); !slices.Contains(list, "place order never succeeded during kill-worker: 0/1/1/0") {
-		t.Errorf("got %q, want the order", list)
+	if failed, rare := total.unsuccessful(); !slices.Equal(failed, []string{never + "0/2/2/2"}) || len(rare) == 0 {
+		t.Errorf("four tries: got %q and %q, want the order, and others that are rare", failed, rare)
 	}
 	total.add(one(done))
-	if list := total.unsuccessful(); strings.Contains(strings.Join(list, "\n"), "place order") {
-		t.Errorf("the order is done: got %q", list)
+	if failed, rare := total.unsuccessful(); strings.Contains(strings.Join(append(failed, rare...), "\n"), never) {
+		t.Errorf("the order is done: got %q and %q", failed, rare)
 	}
 	if list := total.unused(faults[:2]); len(list) != 0 {
 		t.Errorf("a quarter of an hour: got %q, want nothing", list)
@@ -53,7 +61,7 @@ func TestTotals(t *testing.T) {
 	}
 	for _, want := range []string{
 		"Runs: 3, 15m0s, of which 8m15s calm, ", " 3 faults of 1 kinds, 9 requests of webhooks, 2 of them repeated",
-		"| no fault", "| 1/1/1/0",
+		"| no fault", "| 2/2/2/3",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("got %s, want %q", &out, want)
