@@ -139,6 +139,10 @@ var deliveryMutants = []mutant{
 		b.h.addDisturbance(disturbance{Fault: "rolling-restart", Gentle: true, Begin: noon, End: noon.Add(time.Hour)})
 		b.post("e-o2/w1", 204)
 	}},
+	{"duplicates", "a delivered event again at a later fault", func(b *book) {
+		b.later("e-o2/w1")
+		b.h.addDisturbance(disturbance{Begin: noon.Add(time.Hour - time.Second), End: noon.Add(time.Hour)})
+	}},
 	{"silence", "an attempt of a deleted webhook", func(b *book) { b.later("e-o3/w3") }},
 	{"silence", "an attempt of an inactive webhook", func(b *book) { b.later("e-o2/w2") }},
 	{"silence", "an attempt of a deleted webhook long after a fault", func(b *book) {

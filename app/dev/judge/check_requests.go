@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"strconv"
 	"time"
 
@@ -74,25 +75,45 @@ func duplicates(h *history, s *state) (n int) {
 // of activities end.
 const aftermath = 15 * time.Second
 
+// recording is the longest time from the end of a request to its record without a fault.
+const recording = 5 * time.Second
+
 // checkDuplicates checks docs/behaviour.md#events (at least once): an attempt is repeated only if a fault interrupted
-// it before it was recorded, once for each fault.
+// it before it was recorded, once for each fault. The last request of a delivery is recorded, unless the delivery has
+// ended without a further attempt; that of a test may not be.
 func checkDuplicates(h *history, s *state) (found []violation) {
-	requests := h.requestsByTarget()
+	requests, deliveries := h.requestsByTarget(), s.deliveriesByTarget()
 	for of, n := range surplus(h, s) {
 		if n <= 0 {
 			continue
 		}
 		list := requests[of]
-		first, last := list[0].At, list[len(list)-1]
-		recorded := last.At.Add(max(0, last.Answered.Sub(last.At)) + promptly)
-		if faults := h.interrupted(first.Add(-aftermath), recorded); n > faults {
+		interrupted := list
+		if d := deliveries[of]; d.ID != "" && d.Status != "cancelled" && !endedUnmade(d) {
+			interrupted = list[:len(list)-1]
+		}
+		if faults := h.interruptions(interrupted); n > faults {
 			found = append(found, violation{
-				Text:  fmt.Sprintf("%d requests, %d more than recorded attempts, during %d faults", len(list), n, faults),
+				Text:  fmt.Sprintf("%d requests, %d more than recorded attempts, in flight at %d faults", len(list), n, faults),
 				Event: of.event, Webhook: of.webhook,
 			})
 		}
 	}
 	return found
+}
+
+// interruptions returns the number of faults at which one of some requests was in flight: made, and not yet recorded.
+func (h *history) interruptions(requests []request) (n int) {
+	for _, d := range h.Disturbances {
+		during := func(r request) bool {
+			ended := r.At.Add(max(0, r.Answered.Sub(r.At)))
+			return r.At.Before(d.End.Add(aftermath)) && ended.Add(recording).After(d.Begin)
+		}
+		if !d.Gentle && slices.ContainsFunc(requests, during) {
+			n++
+		}
+	}
+	return n
 }
 
 // inFlight is the longest time from the start of an attempt to its arrival without a fault.

@@ -297,16 +297,46 @@ func TestRecordOfARequeuedReplay(t *testing.T) {
 	}
 }
 
-// TestInterruptedAttempt checks that the last attempt of a delivery may be repeated at a fault that begins during it.
+// TestInterruptedAttempt checks that an attempt may be repeated if it was in flight at a fault or its record was
+// missing, and that a fault at the repetition is none at the attempt. The last request of a delivery may lack a record
+// if the delivery ended without a further attempt.
 func TestInterruptedAttempt(t *testing.T) {
 	t.Parallel()
-	b := rightBook()
-	b.post("e-o2/w1", 0)
-	last := &b.h.Requests[len(b.h.Requests)-1]
-	last.Answered = last.At.Add(3 * time.Second)
-	b.h.addDisturbance(disturbance{Begin: last.At.Add(2 * time.Second), End: last.At.Add(4 * time.Second)})
-	if found := checkDuplicates(b.h, b.s); len(found) > 0 {
-		t.Errorf("got %+v, want none", found)
+	for name, test := range map[string]struct {
+		begin, end time.Duration // of the fault, from the arrival of the first request
+		again      time.Duration // from there to the repetition; 0 = none
+		reason     string        // for which the delivery ends without a further attempt
+		want       int
+	}{
+		"killed during the request":             {begin: 2 * time.Second, end: 5 * time.Second, again: 12 * time.Second},
+		"killed before the record":              {begin: 7 * time.Second, end: 9 * time.Second, again: 17 * time.Second},
+		"suspended for longer than the timeout": {begin: time.Second, end: time.Minute, again: 9 * time.Second},
+		"no record, because of a fault before":  {begin: -10 * time.Second, end: -time.Second, again: 9 * time.Second},
+		"a fault at the repetition":             {begin: time.Minute, end: 2 * time.Minute, again: time.Minute, want: 1},
+		"a fault between":                       {begin: time.Minute, end: 2 * time.Minute, again: time.Hour, want: 1},
+		"inactive after the request":            {begin: time.Second, end: time.Minute, reason: app.ReasonInactive},
+		"inactive long before the fault":        {begin: time.Minute, end: time.Hour, reason: app.ReasonInactive, want: 1},
+		"inactive after an interrupted repetition": {
+			begin: time.Hour, end: 2 * time.Hour, again: time.Hour, reason: app.ReasonInactive,
+		},
+	} {
+		b := rightBook()
+		first := &b.h.Requests[b.of("e-o2/w1")[0]]
+		first.Answered = first.At.Add(3 * time.Second)
+		b.h.addDisturbance(disturbance{Begin: first.At.Add(test.begin), End: first.At.Add(test.end)})
+		if test.reason != "" {
+			b.last("e-o2/w1", func(d *deliveryRow) { d.Status, d.Reason = "dead_letter", test.reason })
+		}
+		if test.again != 0 {
+			b.h.Requests = append(b.h.Requests, *first)
+			last := &b.h.Requests[len(b.h.Requests)-1]
+			last.At, last.Answered = last.At.Add(test.again), last.Answered.Add(test.again)
+		} else {
+			b.s.Attempts["e-o2/w1"] = nil
+		}
+		if found := checkDuplicates(b.h, b.s); len(found) != test.want {
+			t.Errorf("%s: got %+v, want %d violations", name, found, test.want)
+		}
 	}
 }
 
