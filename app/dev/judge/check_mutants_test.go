@@ -260,6 +260,16 @@ var deliveryMutants = []mutant{
 		b.h.Requests[b.of("e-refunded/w1")[1]].Status = 204
 		b.s.Attempts["e-refunded/w1"][1].StatusCode = 0
 	}},
+	{"attempts", "a success that is recorded as a failure, before another success", func(b *book) {
+		b.h.Requests[b.of("e-o1/w1")[0]].Status = 204
+		b.s.Attempts["e-o1/w1"][0].StatusCode = 0
+	}},
+	{"attempts", "an attempt after a success", func(b *book) { b.attempt("e-o2/w1", 204) }},
+	{"attempts", "an attempt after the last one of the schedule", func(b *book) { b.attempt("e-refunded/w1", 500) }},
+	{"attempts", "an attempt after the last one of the schedule of a replay", func(b *book) {
+		b.replay("e-refunded/w1", "")
+		b.deliver("e-refunded/w1", 500, 500, 500, 500)
+	}},
 	{"workflows", "a workflow that stays open", func(b *book) { b.s.Workflows["delivery/e-o2/w1"] = "open" }},
 	{"workflows", "a lost workflow of a dead letter", func(b *book) { delete(b.s.Workflows, "delivery/e-refunded/w1") }},
 	{"workflows", "a dead letter whose workflow retries", func(b *book) {

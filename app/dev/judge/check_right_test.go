@@ -340,6 +340,22 @@ func TestInterruptedAttempt(t *testing.T) {
 	}
 }
 
+// TestLateArrival checks that the response to a request that arrived late may be missing in the record of an attempt
+// that timed out, and not if the request arrived in time.
+func TestLateArrival(t *testing.T) {
+	t.Parallel()
+	for took, want := range map[time.Duration]int{deliveryTimeout: 0, deliveryTimeout / 2: 1} {
+		b := rightBook()
+		first := &b.h.Requests[b.of("e-o1/w1")[0]]
+		first.Status = 204
+		failed := &b.s.Attempts["e-o1/w1"][0]
+		failed.StatusCode, failed.At = 0, first.At.Add(-took)
+		if found := checkAttempts(b.h, b.s); len(found) != want {
+			t.Errorf("%s: got %+v, want %d violations", took, found, want)
+		}
+	}
+}
+
 // TestCountStarts checks that a burst that a relay takes over in a later window is one start of that window, and none
 // if it ends without an attempt. One that is queued again is a start once its attempt is recorded.
 func TestCountStarts(t *testing.T) {

@@ -33,6 +33,11 @@ func (s *state) lostBetween(begin, end time.Time) bool {
 	})
 }
 
+// anyLossBetween reports whether a database may lack a change that was made between two times.
+func (s *state) anyLossBetween(begin, end time.Time) bool {
+	return slices.ContainsFunc(s.Losses, func(l loss) bool { return begin.Before(l.End) && end.After(l.Begin) })
+}
+
 // lostWorkflow reports whether Temporal may lack the last change of a workflow that was recorded at a time.
 func (s *state) lostWorkflow(at time.Time) bool {
 	return slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Temporal && at.Before(l.End) })

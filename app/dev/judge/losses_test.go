@@ -99,8 +99,8 @@ func TestDispatchedAgain(t *testing.T) {
 	}
 }
 
-// TestLostRecords checks that a number of an attempt and the workflow of a dead letter may be missing if they were
-// lost, and not if the loss was earlier or later.
+// TestLostRecords checks that a number of an attempt, the replay of a delivery and the workflow of a dead letter may be
+// missing if they were lost, and not if the loss was earlier or later.
 func TestLostRecords(t *testing.T) {
 	t.Parallel()
 	for name, lose := range map[string]func(b *book) (begin, end time.Time){
@@ -113,6 +113,11 @@ func TestLostRecords(t *testing.T) {
 			list := b.s.Attempts["e-o1/w2"]
 			b.s.Attempts["e-o1/w2"] = list[1:]
 			return b.s.Deliveries["e-o1/w2"].CreatedAt, list[1].At
+		},
+		"replay": func(b *book) (begin, end time.Time) {
+			b.attempt("e-o2/w1", 204)
+			list := b.s.Attempts["e-o2/w1"]
+			return list[0].At, list[1].At
 		},
 		"workflow": func(b *book) (begin, end time.Time) {
 			delete(b.s.Workflows, "delivery/e-refunded/w1")

@@ -36,11 +36,14 @@ const (
 	stopTime  = time.Minute
 )
 
+// deliveryTimeout limits an attempt, from the DNS lookup to the end of the response.
+const deliveryTimeout = 3 * time.Second
+
 // settings are those of every part. Retries, timeouts and windows of plans are short, so that a run ends soon.
 var settings = map[string]string{
 	"COMANDA_BASE_URL":         apiURL,
 	"COMANDA_RETRY_SCHEDULE":   "1s,2s",
-	"COMANDA_DELIVERY_TIMEOUT": "3s",
+	"COMANDA_DELIVERY_TIMEOUT": deliveryTimeout.String(),
 	"COMANDA_PLAN_WINDOW":      "10s",
 	"COMANDA_PPROF":            "on",
 	"COMANDA_RECONCILE_AFTER":  "20s",
