@@ -14,15 +14,19 @@ type mailRow struct {
 	Status  string `json:"status"`
 	Reason  string `json:"reason"`
 
-	CreatedAt time.Time `json:"created_at"`
+	CreatedAt time.Time  `json:"created_at"`
+	EndedAt   *time.Time `json:"ended_at"`
 }
 
-// checkMails checks docs/behaviour.md#mails: the mail of a confirmed invitation exists and ends, one that is recorded
-// as sent has arrived, and one is withheld only after its own website has had its budget.
+func (m mailRow) sent() bool { return m.Status == string(app.MailSent) }
+
+// checkMails checks docs/behaviour.md#mails: the mail of a confirmed invitation exists and ends. A website sends an
+// address as many mails as its budget allows, and one is withheld only after that. Runs are shorter than the hour of a
+// budget.
 func checkMails(h *history, s *state) (found []violation) {
 	add := func(format string, args ...any) { found = append(found, violation{Text: fmt.Sprintf(format, args...)}) }
 	type box struct{ website, address string }
-	counted, sent, arrived, known := map[box]int{}, map[string]int{}, map[string]int{}, map[string]bool{}
+	counted, sent, known := map[box]int{}, map[box]int{}, map[string]bool{}
 	of := func(m mailRow) box { return box{s.Stores[m.Store].Website, s.Invited[m.Subject]} }
 	for _, m := range s.Mails {
 		known[m.Subject] = true
@@ -30,8 +34,8 @@ func checkMails(h *history, s *state) (found []violation) {
 			counted[of(m)]++
 			counted[box{website: of(m).website}]++
 		}
-		if m.Status == string(app.MailSent) {
-			sent[of(m).address]++
+		if m.sent() {
+			sent[of(m)]++
 		}
 	}
 	for _, m := range s.Mails {
@@ -44,12 +48,9 @@ func checkMails(h *history, s *state) (found []violation) {
 			add("mail %s was withheld after %d mails of its website, %d of them to its address", m.ID, all, to)
 		}
 	}
-	for _, to := range h.Mails {
-		arrived[to]++
-	}
-	for address, n := range sent {
-		if address != "" && n > arrived[address] {
-			add("%d mails to %s are recorded as sent, %d have arrived", n, address, arrived[address])
+	for to, n := range sent {
+		if to.address != "" && n > app.MailsPerAddress {
+			add("%s has sent %d mails to %s", to.website, n, to.address)
 		}
 	}
 	for _, o := range h.Operations {
@@ -57,5 +58,39 @@ func checkMails(h *history, s *state) (found []violation) {
 			add("operation %d of %s was confirmed: the mail of %s does not exist", o.Number, o.Site, o.Subject)
 		}
 	}
+	return append(found, checkArrivedMails(h, s)...)
+}
+
+// checkArrivedMails checks that each mail that is recorded as sent has arrived, and that no other one has, except that
+// a fault may repeat a mail whose record it prevents.
+func checkArrivedMails(h *history, s *state) (found []violation) {
+	arrived := map[string]int{}
+	for _, id := range h.Mails {
+		arrived[id]++
+	}
+	for _, m := range s.Mails {
+		sent, n, faults := 0, arrived[m.ID], h.repetitions(m)
+		if m.sent() {
+			sent = 1
+		}
+		if n < sent || n > sent+faults {
+			found = append(found, violation{
+				Text: fmt.Sprintf("mail %s is %s and has arrived %d times, during %d faults", m.ID, m.Status, n, faults),
+			})
+		}
+	}
 	return found
+}
+
+// repetitions returns the number of faults at which a mail may have been repeated: those from its cause to its end. Of
+// a mail whose times are by a clock that differed, they are all faults.
+func (h *history) repetitions(m mailRow) int {
+	begin, end := m.CreatedAt, h.End
+	if m.EndedAt != nil {
+		end = *m.EndedAt
+	}
+	if h.skewed(begin) || h.skewed(end) {
+		begin, end = h.Begin, h.End
+	}
+	return h.interrupted(begin.Add(-aftermath), end.Add(recording))
 }

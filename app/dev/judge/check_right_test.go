@@ -2,6 +2,7 @@ package main
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 
@@ -92,10 +93,10 @@ func rightBook() *book {
 	b.did(operation{planned: planned{Site: "a", Kind: "change email"}, Subject: "c-a", Detail: "new@example.com"})
 	b.did(operation{planned: planned{Site: "a", Kind: "delete product"}, Subject: "p9"})
 	b.s.Mails = []mailRow{
-		{ID: "m1", Store: "st_a", Subject: "inv1", Status: "sent"},
+		{ID: "m1", Store: "st_a", Subject: "inv1", Status: "sent", CreatedAt: b.at, EndedAt: &b.at},
 		{ID: "m2", Store: "st_b", Subject: "inv2", Status: "obsolete", Reason: "replaced"},
 	}
-	b.s.Invited, b.h.Mails = map[string]string{"inv1": stranger, "inv2": stranger}, []string{stranger}
+	b.s.Invited, b.h.Mails = map[string]string{"inv1": stranger, "inv2": stranger}, []string{"m1"}
 	b.did(operation{planned: planned{Site: "a", Kind: "invite"}, Subject: "inv1"})
 	b.s.Inserted = map[string]logged{"inv1": b.tx()}
 	b.keyed(b.s.Inserted["inv1"], fmt.Sprintf("7-%d", len(b.h.Operations)))
@@ -352,6 +353,38 @@ func TestLateArrival(t *testing.T) {
 		failed.StatusCode, failed.At = 0, first.At.Add(-took)
 		if found := checkAttempts(b.h, b.s); len(found) != want {
 			t.Errorf("%s: got %+v, want %d violations", took, found, want)
+		}
+	}
+}
+
+// TestRepeatedMail checks that a mail may arrive again at a fault before its end, also by a clock that differs, and a
+// mail that became obsolete as often as there are faults.
+func TestRepeatedMail(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		mail, fault string
+		begin       time.Duration // of the fault, from the creation of the mail
+		want        int
+	}{
+		"at a fault":                 {"m1", "kill-worker", time.Second, 0},
+		"at a fault of an API":       {"m1", "kill-serve", time.Second, 1},
+		"at a later fault":           {"m1", "kill-worker", time.Minute, 1},
+		"a clock is ahead":           {"m1", "clock-worker", time.Minute, 0},
+		"obsolete after an attempt":  {"m2", "kill-worker", time.Second, 0},
+		"obsolete without a failure": {"m2", "kill-worker", time.Hour, 1},
+	} {
+		b := rightBook()
+		b.h.End = b.at.Add(10 * time.Minute)
+		for i := range b.s.Mails {
+			b.s.Mails[i].CreatedAt, b.s.Mails[i].EndedAt = b.at, new(b.at.Add(2*time.Second))
+		}
+		b.h.Mails = append(b.h.Mails, test.mail)
+		begin := b.at.Add(test.begin)
+		b.h.addDisturbance(disturbance{
+			Fault: test.fault, Gentle: slices.Contains(gentle, test.fault), Begin: begin, End: begin.Add(time.Second),
+		})
+		if found := checkMails(b.h, b.s); len(found) != test.want {
+			t.Errorf("%s: got %+v, want %d violations", name, found, test.want)
 		}
 	}
 }

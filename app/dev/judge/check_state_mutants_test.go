@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 	"time"
@@ -199,6 +200,20 @@ var stateMutants = []mutant{
 		b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(-time.Minute), End: noon}}
 	}},
 	{"mails", "a lost mail", func(b *book) { b.h.Mails = nil }},
+	{"mails", "a mail that is sent twice", func(b *book) { b.h.Mails = append(b.h.Mails, "m1") }},
+	{"mails", "a mail that is obsolete and sent", func(b *book) { b.h.Mails = append(b.h.Mails, "m2") }},
+	{"mails", "a lost mail beside one that is sent twice", func(b *book) {
+		again := b.s.Mails[0]
+		again.ID = "m3"
+		b.s.Mails, b.h.Mails = append(b.s.Mails, again), append(b.h.Mails, "m1")
+	}},
+	{"mails", "more mails than the budget", func(b *book) {
+		for n := range app.MailsPerAddress {
+			again := b.s.Mails[0]
+			again.ID = fmt.Sprint("m1-", n)
+			b.s.Mails, b.h.Mails = append(b.s.Mails, again), append(b.h.Mails, again.ID)
+		}
+	}},
 	{"mails", "a mail that fails", func(b *book) { b.s.Mails[0].Status = "failed" }},
 	{"mails", "an invitation without a mail", func(b *book) { b.s.Mails = nil }},
 	{"tenants", "a delivery to a webhook of another store", func(b *book) {

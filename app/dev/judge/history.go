@@ -90,7 +90,7 @@ type history struct {
 	Suspensions  []suspension
 	Readings     []reading
 	Watchings    []watching
-	Mails        []string                        // addresses of the mails that the mail server has accepted
+	Mails        []string                        // ids of the mails that the mail server has accepted
 	CashUps      map[string][]comanda.PaymentSum // by site
 }
 

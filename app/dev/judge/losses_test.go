@@ -152,7 +152,9 @@ func TestMailQueuedByARestore(t *testing.T) {
 	t.Parallel()
 	b := rightBook()
 	b.s.Mails[0].Status, b.s.Mails[0].CreatedAt = "queued", noon
-	b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(-time.Minute), End: noon.Add(time.Minute)}}
+	lost := loss{Comanda: true, Begin: noon.Add(-time.Minute), End: noon.Add(time.Minute)}
+	b.s.Losses = []loss{lost}
+	b.h.addDisturbance(disturbance{Fault: "restore-comanda", Begin: lost.Begin, End: lost.End})
 	if found := checkMails(b.h, b.s); len(found) > 0 {
 		t.Errorf("got %v, want no violation", found)
 	}

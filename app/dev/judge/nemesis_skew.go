@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/comanda-dev/comanda/app/dev/harness"
@@ -40,6 +42,14 @@ func skewPart(program string) disturb {
 		}
 		return detail, nil
 	}
+}
+
+// skewed reports whether a time by the clock of any process can differ from that of the judge.
+func (h *history) skewed(at time.Time) bool {
+	return slices.ContainsFunc(h.Disturbances, func(d disturbance) bool {
+		return strings.HasPrefix(d.Fault, "clock-") && at.After(d.Begin.Add(-mostSkew*time.Second)) &&
+			at.Before(d.End.Add(mostSkew*time.Second))
+	})
 }
 
 // mostSkew is the largest offset in seconds. Receivers accept a signature whose time differs by up to five minutes.

@@ -1,8 +1,11 @@
 package main
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"net/mail"
+	"strings"
 
 	"github.com/comanda-dev/comanda/activities/smtptest"
 	"github.com/comanda-dev/comanda/api/client/comanda"
@@ -26,6 +29,19 @@ func invite(ctx context.Context, t *turn) error {
 func (w *world) startMails(ctx context.Context) (err error) {
 	w.mails, w.stopMails, err = smtptest.Start(context.WithoutCancel(ctx), smtptest.Config{NoTLS: true})
 	return err
+}
+
+// mailIDs returns the ids of the mails that have arrived, which their Message-IDs contain.
+func (w *world) mailIDs() (ids []string, err error) {
+	for _, m := range w.mails.Messages() {
+		message, err := mail.ReadMessage(bytes.NewReader(m.Data))
+		if err != nil {
+			return nil, err
+		}
+		id, _, _ := strings.Cut(message.Header.Get("Message-ID"), "@")
+		ids = append(ids, strings.TrimPrefix(id, "<"))
+	}
+	return ids, nil
 }
 
 // mailURL returns the setting of the mail server.

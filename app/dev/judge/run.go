@@ -107,8 +107,8 @@ func run(ctx context.Context, o options, dir string, out io.Writer) (err error) 
 	if err != nil {
 		return fmt.Errorf("load the state: %w", err)
 	}
-	for _, m := range w.mails.Messages() {
-		h.Mails = append(h.Mails, m.To...)
+	if h.Mails, err = w.mailIDs(); err != nil {
+		return fmt.Errorf("read the mails: %w", err)
 	}
 	h.lock.Lock() // receivers may still get requests
 	defer h.lock.Unlock()
