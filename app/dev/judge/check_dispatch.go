@@ -115,7 +115,7 @@ func checkEnds(h *history, s *state) (found []violation) {
 		case d.Reason == "":
 			found = append(found, ofDelivery(d, "%s without a reason", d.Status))
 		case d.Reason == app.ReasonErased && s.Erased[d.Event]:
-		case d.Status == "cancelled" && d.Reason == app.ReasonCancelled && s.lostDeletion(h, d.Webhook):
+		case d.Status == "cancelled" && d.Reason == app.ReasonCancelled && s.lostDeletion(h, d.Webhook, d.CreatedAt):
 		case d.Status == "cancelled" && !(deleted && d.Reason == app.ReasonDeleted):
 			found = append(found, ofDelivery(d, "cancelled with the reason %q, its webhook is deleted: %t", d.Reason, deleted))
 		case d.Status == "dead_letter" && d.Reason != app.ReasonInactive && attempts < s.Tries:

@@ -17,13 +17,16 @@ type loss struct {
 // during reports whether a time is within the loss.
 func (l loss) during(t time.Time) bool { return !t.Before(l.Begin) && !t.After(l.End) }
 
-// lost reports whether Comanda's database may lack a change that was confirmed at a time. late is the time for which
+// lacks reports whether Comanda's database may lack a change that was confirmed at a time. late is the time for which
 // the confirmation may have been under way.
+func (l loss) lacks(at time.Time, late time.Duration) bool {
+	l.End = l.End.Add(late)
+	return l.Comanda && l.during(at)
+}
+
+// lost reports whether a loss lacks a change.
 func (s *state) lost(at time.Time, late time.Duration) bool {
-	return slices.ContainsFunc(s.Losses, func(l loss) bool {
-		l.End = l.End.Add(late)
-		return l.Comanda && l.during(at)
-	})
+	return slices.ContainsFunc(s.Losses, func(l loss) bool { return l.lacks(at, late) })
 }
 
 // lostBetween reports whether Comanda's database may lack a change that was made between two times.
@@ -38,9 +41,12 @@ func (s *state) anyLossBetween(begin, end time.Time) bool {
 	return slices.ContainsFunc(s.Losses, func(l loss) bool { return begin.Before(l.End) && end.After(l.Begin) })
 }
 
-// lostWorkflow reports whether Temporal may lack the last change of a workflow that was recorded at a time.
+// lostWorkflow reports whether Temporal may lack the workflow of a delivery whose last attempt was made at a time. A
+// workflow that has made an attempt before the loss survives.
 func (s *state) lostWorkflow(at time.Time) bool {
-	return slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Temporal && at.Before(l.End) })
+	return slices.ContainsFunc(s.Losses, func(l loss) bool {
+		return l.Temporal && !at.Before(l.Begin.Add(-aftermath)) && at.Before(l.End)
+	})
 }
 
 // lostMail reports whether a mail that was created at a time may stay queued for two hours, since Temporal lacks its
@@ -49,13 +55,26 @@ func (s *state) lostMail(at time.Time) bool {
 	return slices.ContainsFunc(s.Losses, func(l loss) bool { return at.Before(l.End) })
 }
 
-// lostDeletion reports whether Comanda's database may lack the deletion of a webhook, whose teardown may have cancelled
-// workflows.
-func (s *state) lostDeletion(h *history, webhook string) bool {
+// lostDeletion reports whether Comanda's database may lack the deletion of a webhook whose teardown has cancelled the
+// workflow of a delivery that was created, or has ended, at a time. Since the loss, the teardown cancels nothing.
+func (s *state) lostDeletion(h *history, webhook string, at time.Time) bool {
 	last, _ := s.webhook(webhook)
-	return last.DeletedAt == nil && slices.ContainsFunc(h.Operations, func(o operation) bool {
-		return o.Kind == "delete webhook" && o.Webhook == webhook && o.Result != refused && s.lost(o.End, response)
+	return last.DeletedAt == nil && slices.ContainsFunc(s.Losses, func(l loss) bool {
+		return at.Before(h.over(l)) && slices.ContainsFunc(h.Operations, func(o operation) bool {
+			return o.Kind == "delete webhook" && o.Webhook == webhook && o.Result != refused && l.lacks(o.End, response)
+		})
 	})
+}
+
+// over returns the end of the aftermath of a loss and its fault.
+func (h *history) over(l loss) time.Time {
+	end := l.End
+	for _, d := range h.Disturbances {
+		if !d.Begin.After(l.End) && d.End.After(end) {
+			end = d.End
+		}
+	}
+	return end.Add(aftermath)
 }
 
 // response is the longest time for which the response of a process that was killed is under way.

@@ -140,10 +140,36 @@ func TestLostRecords(t *testing.T) {
 			if len(violations(noon.Add(-time.Minute), begin)) == 0 {
 				t.Error("lost before: got no violation, want one")
 			}
-			if name != "workflow" && len(violations(end, end.Add(time.Minute))) == 0 {
+			if len(violations(end, end.Add(time.Minute))) == 0 {
 				t.Error("lost later: got no violation, want one")
 			}
 		})
+	}
+}
+
+// TestLostDeletion checks that the teardown of a lost deletion may have cancelled deliveries from before the end of the
+// loss and its aftermath, and no later ones.
+func TestLostDeletion(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		after time.Duration // from the end of the loss to the creation and the end of the deliveries
+		want  int
+	}{
+		"during the loss": {-time.Second, 0}, "during the fault": {time.Second, 0}, "in the aftermath": {aftermath, 0},
+		"later": {time.Minute, 2},
+	} {
+		b := rightBook()
+		lost := loss{Comanda: true, Begin: noon.Add(-time.Minute), End: noon.Add(-test.after)}
+		b.s.Losses = []loss{lost}
+		b.h.addDisturbance(disturbance{Begin: lost.Begin, End: lost.End.Add(5 * time.Second)})
+		b.h.Operations = append(b.h.Operations, operation{
+			planned: planned{Site: "a", Kind: "delete webhook"}, End: lost.Begin, Webhook: "w1",
+		})
+		b.last("e-o2/w1", func(d *deliveryRow) { d.Status, d.Reason = "cancelled", app.ReasonCancelled })
+		delete(b.s.Workflows, "delivery/e-refunded/w1")
+		if found := append(checkEnds(b.h, b.s), checkWorkflows(b.h, b.s)...); len(found) != test.want {
+			t.Errorf("%s: got %v, want %d violations", name, found, test.want)
+		}
 	}
 }
 

@@ -103,9 +103,9 @@ func checkWorkflows(h *history, s *state) (found []violation) {
 		known[id] = true
 		shown, open := s.Workflows[id]
 		attempted := d.Attempts > d.ScheduleBase
+		lost := d.EndedAt != nil && (s.lostWorkflow(s.began(d)) || s.lostDeletion(h, d.Webhook, *d.EndedAt))
 		switch {
-		case d.Status == "dead_letter" && !open && (s.lostWorkflow(s.began(d)) || s.lostDeletion(h, d.Webhook)):
-			// A replay starts a new one.
+		case d.Status == "dead_letter" && !open && lost: // a replay starts a new one
 		case d.Status == "dead_letter" && !open && attempted && d.Reason != app.ReasonInactive:
 			found = append(found, ofDelivery(d, "the dead letter has no open workflow"))
 		case d.Status == "dead_letter" && open && shown != "dead_letter":
