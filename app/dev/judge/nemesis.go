@@ -163,8 +163,8 @@ func (w *world) nemesis(ctx context.Context, h *history, o options, until time.T
 }
 
 const (
-	// outlasts is the time by which some suspensions of a worker are longer: its leases, workflow tasks and attempts
-	// time out within 10 s, so that the other worker repeats them.
+	// outlasts is the minimum duration of a suspension: leases, workflow tasks and attempts of a worker time out within
+	// 10 s, so that the other worker repeats them.
 	outlasts = 15 * time.Second
 	// outlastsFrom is the shortest run with such suspensions.
 	outlastsFrom = 2 * time.Minute
@@ -172,12 +172,12 @@ const (
 	goesBack = time.Minute
 )
 
-// lasts returns the duration of a fault in a run. Half of the suspensions of a worker outlast its timeouts.
+// lasts returns the duration of a fault in a run.
 func (f fault) lasts(random *rand.Rand, run time.Duration) time.Duration {
 	unit := unitOf(run)
 	lasts := unit + time.Duration(random.Int64N(int64(3*unit)))
-	if f.name == "suspend-worker" && run >= outlastsFrom && random.IntN(2) == 0 {
-		lasts += outlasts
+	if strings.HasPrefix(f.name, "suspend-") && run >= outlastsFrom {
+		return max(lasts, outlasts)
 	}
 	if strings.HasPrefix(f.name, "restore-") && run >= calmFrom {
 		return max(lasts, goesBack)
