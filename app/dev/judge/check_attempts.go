@@ -68,8 +68,8 @@ func checkSchedules(s *state, d deliveryRow) (found []violation) {
 // promptly is the time in which a receiver must have responded so that the response surely arrived in time.
 const promptly = time.Second
 
-// checkResponses compares the recorded responses of a delivery with those of the receiver. Each recorded one was sent.
-// Each success that was sent promptly is recorded, unless a fault interrupted the attempt.
+// checkResponses compares the recorded responses of a delivery with those of the receiver. Each recorded one was sent
+// in time. Each success that was sent promptly is recorded, unless a fault interrupted the attempt.
 func checkResponses(h *history, s *state, d deliveryRow, requests []request) (found []violation) {
 	recorded, delivered := codes{}, 0
 	for _, a := range s.Attempts[d.ID] {
@@ -80,7 +80,7 @@ func checkResponses(h *history, s *state, d deliveryRow, requests []request) (fo
 	}
 	sent, successes := codes{}, 0
 	for _, r := range requests {
-		sent[r.Status]++
+		sent[h.received(r)]++
 		prompt := r.Status/100 == 2 && r.Answered.Sub(r.At) < promptly && !s.arrivedLate(d, r)
 		if prompt && h.interrupted(r.At.Add(-aftermath), r.Answered.Add(aftermath)) == 0 {
 			successes++
@@ -96,6 +96,15 @@ func checkResponses(h *history, s *state, d deliveryRow, requests []request) (fo
 	}
 	slices.SortFunc(found, func(a, b violation) int { return len(a.Text) - len(b.Text) })
 	return found
+}
+
+// received returns the status that the sender of a request can have received: none if the response was sent after the
+// timeout, unless the sender was suspended meanwhile.
+func (h *history) received(r request) int {
+	if r.Answered.Sub(r.At) > deliveryTimeout && h.interrupted(r.At.Add(-aftermath), r.Answered.Add(aftermath)) == 0 {
+		return 0
+	}
+	return r.Status
 }
 
 // arrivedLate reports whether a request can be that of an attempt that timed out, because it arrived late: processors

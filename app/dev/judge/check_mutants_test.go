@@ -264,6 +264,10 @@ var deliveryMutants = []mutant{
 		b.h.Requests[b.of("e-o1/w1")[0]].Status = 204
 		b.s.Attempts["e-o1/w1"][0].StatusCode = 0
 	}},
+	{"attempts", "a success after the timeout", func(b *book) {
+		r := &b.h.Requests[b.of("e-o2/w1")[0]]
+		r.Answered = r.At.Add(tooLate)
+	}},
 	{"attempts", "an attempt after a success", func(b *book) { b.attempt("e-o2/w1", 204) }},
 	{"attempts", "an attempt after the last one of the schedule", func(b *book) { b.attempt("e-refunded/w1", 500) }},
 	{"attempts", "an attempt after the last one of the schedule of a replay", func(b *book) {

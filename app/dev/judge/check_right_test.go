@@ -357,6 +357,25 @@ func TestLateArrival(t *testing.T) {
 	}
 }
 
+// TestSuspendedSender checks that a response which was sent after the timeout may be recorded if the worker was
+// suspended, and may be missing in any case.
+func TestSuspendedSender(t *testing.T) {
+	t.Parallel()
+	for _, recorded := range []int{0, 204} {
+		b := rightBook()
+		places := b.of("e-o1/w1")
+		r := &b.h.Requests[places[0]]
+		r.Status, r.Answered = 204, r.At.Add(tooLate)
+		b.s.Attempts["e-o1/w1"][0].StatusCode = recorded
+		if recorded != 0 {
+			b.h.addDisturbance(disturbance{Fault: "suspend-worker", Begin: r.At, End: r.At.Add(time.Minute)})
+		}
+		if found := checkAttempts(b.h, b.s); len(found) > 0 {
+			t.Errorf("%d is recorded: got %+v, want none", recorded, found)
+		}
+	}
+}
+
 // TestRepeatedMail checks that a mail may arrive again at a fault before its end, also by a clock that differs, and a
 // mail that became obsolete as often as there are faults.
 func TestRepeatedMail(t *testing.T) {

@@ -109,13 +109,13 @@ func forget(h *history, s *state) {
 		case e == nil, len(s.Webhooks[r.Webhook]) == 0:
 		case e.Type != testPing && deliveries[of].ID == "":
 		case e.Type != testPing && r.Header.Get("X-Webhook-Position") != strconv.FormatInt(e.Position, 10):
-		case more[of] > 0 && unrecorded[of][r.Status] > 0:
+		case more[of] > 0 && unrecorded[of][h.received(r)] > 0:
 		default:
 			return false
 		}
 		more[of]--
 		if unrecorded[of] != nil {
-			unrecorded[of][r.Status]--
+			unrecorded[of][h.received(r)]--
 		}
 		h.Forgotten = append(h.Forgotten, r)
 		return true
@@ -161,7 +161,7 @@ func unrecordedResponses(h *history, s *state) map[target]codes {
 	for of, list := range h.requestsByTarget() {
 		all[of] = codes{}
 		for _, r := range list {
-			all[of][r.Status]++
+			all[of][h.received(r)]++
 		}
 	}
 	for id, list := range s.Attempts {

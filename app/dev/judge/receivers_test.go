@@ -47,6 +47,21 @@ func TestBehaviors(t *testing.T) {
 	}
 }
 
+// TestTooLate checks that a receiver that responds late sometimes sends a success after the timeout.
+func TestTooLate(t *testing.T) {
+	t.Parallel()
+	r, client := newTestReceivers(t)
+	n := 0
+	for draw(fmt.Sprintf("/quiet/w%d", n), "evt_1", 1) < inTime {
+		n++
+	}
+	status := post(t, client, r.url(r.add("quiet", fmt.Sprintf("w%d", n), late, "the secret")), "the secret")
+	got := recordedRequests(t, r.h, 1)[0]
+	if received := r.h.received(got); status != 0 || got.Status != http.StatusOK || received != 0 {
+		t.Errorf("got status %d, recorded %d, of which %d counts, want 0, 200 and 0", status, got.Status, received)
+	}
+}
+
 // TestReceiversVerify checks that a receiver accepts all secrets of its webhook, and no other.
 func TestReceiversVerify(t *testing.T) {
 	t.Parallel()
