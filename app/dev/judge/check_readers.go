@@ -8,7 +8,7 @@ import (
 
 // checkReaders checks docs/behaviour.md#order-of-events: a reader of the events of a store that continues after its
 // last event reads each later one once, in the order of the positions. A stream omits events whose body is erased. It
-// is refused only if a loss has removed the last event.
+// is refused only if a loss has removed the last event. As docs/behaviour.md#error-codes says, no fault causes a 500.
 func checkReaders(h *history, s *state) (found []violation) {
 	for _, r := range h.Readings {
 		add := func(event, format string, args ...any) {
@@ -17,6 +17,9 @@ func checkReaders(h *history, s *state) (found []violation) {
 		}
 		if r.Failed != "" {
 			add("", "ended: %s", r.Failed)
+		}
+		if r.Internal > 0 {
+			add("", "got %d responses with status 500", r.Internal)
 		}
 		for _, at := range r.Lost {
 			if !slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Comanda && l.Begin.Before(at) }) {
@@ -59,7 +62,7 @@ func checkReaders(h *history, s *state) (found []violation) {
 const showTime = 15 * time.Second
 
 // checkWatchers checks docs/behaviour.md#order-status: a stream of orders shows each order that changes while it is
-// open, and the versions of an order ascend.
+// open, and the versions of an order ascend. No fault causes a 500.
 func checkWatchers(h *history, s *state) (found []violation) {
 	changes := map[string][]changeRow{} // by store
 	for _, c := range s.Changes {
@@ -70,6 +73,9 @@ func checkWatchers(h *history, s *state) (found []violation) {
 	slices.SortFunc(watchings, func(a, b watching) int { return a.Begin.Compare(b.Begin) })
 	shown := map[string]int64{} // versions that any stream has shown
 	for _, w := range watchings {
+		if w.Internal {
+			found = append(found, violation{Text: "the stream of orders of " + w.Site + " got a response with status 500"})
+		}
 		own := map[string]int64{}
 		for _, o := range w.Shown {
 			if o.Version < own[o.Order] {

@@ -31,6 +31,10 @@ var readerMutants = []mutant{
 		b.h.Readings[0].Lost = []time.Time{noon}
 		b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(time.Second), End: noon.Add(time.Minute)}}
 	}},
+	{"readers", "an internal error", func(b *book) { b.h.Readings[0].Internal = 1 }},
+	{"watchers", "an internal error", func(b *book) {
+		b.h.Watchings = append(b.h.Watchings, watching{Site: "a", Internal: true})
+	}},
 	{"watchers", "an order that no stream shows", func(b *book) {
 		b.h.Watchings[0].Shown = b.h.Watchings[0].Shown[:3]
 	}},

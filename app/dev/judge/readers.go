@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"net/http"
 	"sync"
 	"time"
 
@@ -37,6 +38,8 @@ type reading struct {
 	Times  []time.Time // when it has read them
 	Lost   []time.Time // when the service refused the position after which the stream was to continue
 	Failed string      // error that has ended it, "" = none
+
+	Internal int // responses with status 500
 
 	position int64 // of the last event that it has read
 }
@@ -139,7 +142,9 @@ func (r *readers) add(reading *reading, event string, position int64) {
 func (r *readers) stream(ctx context.Context, reading *reading, cursor string) {
 	for ctx.Err() == nil {
 		var failed error
-		params := comanda.StreamEventsParams{LastEventID: cursor}
+		params := comanda.StreamEventsParams{LastEventID: cursor, Interrupted: func(err error, _ time.Duration) {
+			r.count(reading, err)
+		}}
 		for event, err := range r.all.byName[reading.Site].key.StreamEvents(ctx, params) {
 			if err != nil {
 				failed = err
@@ -192,6 +197,7 @@ func (r *readers) lose(reading *reading) {
 // pause waits before the next request of a reader. It returns false if the reader ends: it is done, or the service has
 // refused its cursor or its credential. While a website is suspended, its readers wait.
 func (r *readers) pause(ctx context.Context, reading *reading, err error) bool {
+	r.count(reading, err)
 	refusal, refused := errors.AsType[*comanda.Error](err)
 	if refused && refusal.StatusCode < 500 && refusal.Code != comanda.ErrorCodeWebsiteSuspended {
 		r.all.h.lock.Lock()
@@ -200,6 +206,15 @@ func (r *readers) pause(ctx context.Context, reading *reading, err error) bool {
 		return false
 	}
 	return wait(ctx, readPause) == nil
+}
+
+// count counts a response with status 500.
+func (r *readers) count(reading *reading, err error) {
+	if response, ok := errors.AsType[*comanda.Error](err); ok && response.StatusCode == http.StatusInternalServerError {
+		r.all.h.lock.Lock()
+		defer r.all.h.lock.Unlock()
+		reading.Internal++
+	}
 }
 
 // printReaders prints how much the readers have read.

@@ -12,8 +12,9 @@ import (
 // watching is one connection to the stream of a site's orders (GET /orders/stream).
 type watching struct {
 	Site       string
-	Begin, End time.Time // from its first line to its break
+	Begin, End time.Time // from its first line to its break; zero = it was not opened
 	Shown      []shownOrder
+	Internal   bool // the response had the status 500
 }
 
 // shownOrder is an order that a stream has shown.
@@ -26,8 +27,7 @@ type shownOrder struct {
 // watchOrders watches the orders of a site, and connects again after each break.
 func (s *site) watchOrders(ctx context.Context) {
 	for ctx.Err() == nil {
-		if one := s.watchOnce(ctx); !one.Begin.IsZero() {
-			one.End = time.Now()
+		if one := s.watchOnce(ctx); !one.Begin.IsZero() || one.Internal {
 			s.all.h.lock.Lock()
 			s.all.h.Watchings = append(s.all.h.Watchings, one)
 			s.all.h.lock.Unlock()
@@ -54,6 +54,7 @@ func (s *site) watchOnce(ctx context.Context) watching {
 	}
 	defer response.Body.Close()
 	if response.StatusCode != http.StatusOK {
+		one.Internal = response.StatusCode == http.StatusInternalServerError
 		return one
 	}
 	for lines := bufio.NewScanner(response.Body); lines.Scan(); {
@@ -68,6 +69,9 @@ func (s *site) watchOnce(ctx context.Context) watching {
 		if ok && json.Unmarshal([]byte(data), &shown) == nil {
 			one.Shown = append(one.Shown, shownOrder{time.Now(), shown.ID, shown.Version})
 		}
+	}
+	if !one.Begin.IsZero() {
+		one.End = time.Now()
 	}
 	return one
 }
