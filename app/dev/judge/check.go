@@ -57,7 +57,11 @@ var checkers = []checker{
 
 // ofDelivery returns a violation that concerns a delivery.
 func ofDelivery(d deliveryRow, format string, args ...any) violation {
-	return violation{Text: d.ID + ": " + fmt.Sprintf(format, args...), Event: d.Event, Webhook: d.Webhook}
+	v := violation{Text: d.ID + ": " + fmt.Sprintf(format, args...), Event: d.Event, Webhook: d.Webhook}
+	if d.EndedAt != nil {
+		v.At = *d.EndedAt
+	}
+	return v
 }
 
 // ofOrder returns a violation that concerns an order.

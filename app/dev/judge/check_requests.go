@@ -16,7 +16,9 @@ func checkRequests(h *history, s *state) (found []violation) {
 	deliveries := s.deliveriesByTarget()
 	for _, r := range h.Requests {
 		add := func(format string, args ...any) {
-			found = append(found, violation{Text: fmt.Sprintf(format, args...), Event: r.Event, Webhook: r.Webhook})
+			found = append(found, violation{
+				Text: fmt.Sprintf(format, args...), Event: r.Event, Webhook: r.Webhook, At: r.At,
+			})
 		}
 		e := s.Events[r.Event]
 		w, known := s.webhook(r.Webhook)
@@ -95,7 +97,7 @@ func checkDuplicates(h *history, s *state) (found []violation) {
 		if faults := h.interruptions(interrupted); n > faults {
 			found = append(found, violation{
 				Text:  fmt.Sprintf("%d requests, %d more than recorded attempts, in flight at %d faults", len(list), n, faults),
-				Event: of.event, Webhook: of.webhook,
+				Event: of.event, Webhook: of.webhook, At: list[len(list)-1].At,
 			})
 		}
 	}
@@ -152,7 +154,7 @@ func checkSilence(h *history, s *state) (found []violation) {
 			if r.At.After(o.End.Add(inFlight)) && r.At.Before(until) && !delayed {
 				found = append(found, violation{
 					Text:  fmt.Sprintf("a request %s after %q was confirmed", r.At.Sub(o.End), o.Kind),
-					Event: r.Event, Webhook: r.Webhook,
+					Event: r.Event, Webhook: r.Webhook, At: r.At,
 				})
 			}
 		}

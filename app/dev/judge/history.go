@@ -143,4 +143,6 @@ type violation struct {
 	Order   string // id of the order concerned, "" = none
 	Event   string // id of the event concerned, "" = none
 	Webhook string // id of the webhook concerned, "" = none
+
+	At time.Time // when it had happened; zero = unknown
 }

@@ -212,6 +212,7 @@ func report(ctx context.Context, w *world, h *history, found []violation, out io
 		fmt.Fprintf(out, "%s: %d violations\n", name, byChecker[name])
 	}
 	failed := &violatedError{text: fmt.Sprintf("violated: %d violations with seed %d", len(found), h.Seed)}
+	failed.last = h.lastBefore(found)
 	failed.checkers = slices.Collect(maps.Keys(byChecker))
 	for _, d := range h.Disturbances {
 		if !slices.Contains(failed.faults, d.Fault) {
@@ -221,11 +222,29 @@ func report(ctx context.Context, w *world, h *history, found []violation, out io
 	return failed
 }
 
+// lastBefore returns the number of the last operation that had begun when the first of some violations had happened, 0
+// if none of them has a time.
+func (h *history) lastBefore(found []violation) (last int) {
+	first := h.End
+	for _, v := range found {
+		if !v.At.IsZero() && v.At.Before(first) {
+			first = v.At
+		}
+	}
+	for _, o := range h.Operations {
+		if first.Before(h.End) && o.Begin.Before(first) {
+			last = max(last, o.Number)
+		}
+	}
+	return last
+}
+
 // violatedError is the error of a run that has found violations.
 type violatedError struct {
 	text     string
 	checkers []string // that have found them
 	faults   []string // of the run, in the order of their first occurrence
+	last     int      // number of the last operation before the first violation, 0 = unknown
 }
 
 func (e *violatedError) Error() string { return e.text }

@@ -69,6 +69,27 @@ func TestTotals(t *testing.T) {
 	}
 }
 
+// TestLastBefore checks which operation is the last one before the first violation that has a time.
+func TestLastBefore(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	h := b.h
+	third, fifth := h.Operations[2], h.Operations[4]
+	for name, test := range map[string]struct {
+		found []violation
+		want  int
+	}{
+		"no time":     {[]violation{{}, {}}, 0},
+		"two":         {[]violation{{At: fifth.End}, {}, {At: third.End}}, 3},
+		"a delivery":  {[]violation{ofDelivery(b.s.Deliveries["e-o1/w1"], "")}, 6},
+		"in the wait": {[]violation{{At: h.End.Add(time.Second)}}, 0},
+	} {
+		if got := h.lastBefore(test.found); got != test.want {
+			t.Errorf("%s: got %d, want %d", name, got, test.want)
+		}
+	}
+}
+
 // TestVain checks that each kind of operations must have its purpose once: it succeeds, or it is refused although it
 // has a target.
 func TestVain(t *testing.T) {

@@ -253,7 +253,9 @@ func own(w *world, h *history, open string) (found []violation) {
 	for _, o := range h.Operations {
 		if o.Result == done && kindOf(o.Kind).refused {
 			text := fmt.Sprintf("operation %d, %s of %s, was not refused", o.Number, o.Kind, o.Site)
-			found = append(found, violation{Checker: "operations", Text: text, Order: o.Order, Webhook: o.Webhook})
+			found = append(found, violation{
+				Checker: "operations", Text: text, Order: o.Order, Webhook: o.Webhook, At: o.End,
+			})
 		}
 	}
 	for _, text := range w.failures {

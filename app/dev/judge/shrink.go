@@ -23,17 +23,26 @@ const (
 // shrinker searches for a shorter run that fails.
 type shrinker struct {
 	shortest options
+	last     int // number of the last operation before the first violation; 0 = unknown
 	fails    func(ctx context.Context, o options) (bool, error)
 	out      io.Writer
 }
 
-// shrink removes faults and then operations while the rest still fails: a run with fewer operations ends earlier, so
-// that its last faults do not occur. It returns the shortest run that has failed when it finds no shorter one or its
-// time ends. first has failed, with a number of operations.
+// shrink removes the operations after the first violation, then faults and then operations, while the rest still fails:
+// a run with fewer operations ends earlier, so that its last faults do not occur. It returns the shortest run that has
+// failed when it finds no shorter one or its time ends. first has failed, with a number of operations.
 func shrink(ctx context.Context, first options, operations int, s shrinker) options {
 	ctx, cancel := context.WithTimeout(ctx, shrinkTime)
 	defer cancel()
 	s.shortest = first
+	from, last := max(first.operations.first, 1), min(first.operations.last, operations)
+	if from <= s.last && s.last < last {
+		o := first
+		o.operations = span{from, s.last}
+		if s.try(ctx, o) {
+			last = s.last
+		}
+	}
 	list := s.shortest.faults
 	without := s.shortest
 	without.faults = nil
@@ -44,8 +53,7 @@ func shrink(ctx context.Context, first options, operations int, s shrinker) opti
 			return s.try(ctx, o)
 		})
 	}
-	from := max(first.operations.first, 1)
-	n := min(first.operations.last, operations) - from + 1
+	n := last - from + 1
 	bisect(n, max(n/shrinkParts, 1), func(begin, end int) bool {
 		o := s.shortest
 		o.operations = span{from + begin, from + end - 1}
@@ -125,6 +133,6 @@ func shrinkRun(ctx context.Context, o options, first *violatedError, out io.Writ
 			return slices.Contains(first.checkers, name)
 		}), err
 	}
-	shortest := shrink(ctx, o, len(newPlan(o.seed, o.lasts)), shrinker{fails: fails, out: out})
+	shortest := shrink(ctx, o, len(newPlan(o.seed, o.lasts)), shrinker{last: first.last, fails: fails, out: out})
 	fmt.Fprintf(out, "The shortest run that has failed: %s\n", shortest.command())
 }

@@ -64,6 +64,25 @@ func TestShrink(t *testing.T) {
 	}
 }
 
+// TestShrinkCuts checks that the search first removes the operations after the first violation, and keeps them if the
+// rest does not fail.
+func TestShrinkCuts(t *testing.T) {
+	t.Parallel()
+	for _, needed := range []int{123, 220} {
+		first := options{lasts: time.Minute, seed: 7, faults: faults[:2], operations: all}
+		var tried []span
+		fails := func(_ context.Context, o options) (bool, error) {
+			tried = append(tried, o.operations)
+			return o.operations.first <= needed && o.operations.last >= needed, nil
+		}
+		shortest := shrink(t.Context(), first, 320, shrinker{last: 150, fails: fails, out: t.Output()})
+		if got := shortest.operations; tried[0] != (span{1, 150}) || got.first > needed || got.last < needed ||
+			got.last-got.first >= 320/shrinkParts || len(shortest.faults) != 0 {
+			t.Errorf("operation %d: got %s after %v, want 1-150 first, and few operations", needed, got.String(), tried)
+		}
+	}
+}
+
 // TestShrinkKeepsLateFaults checks that the search finds a fault that only occurs in a run with nearly all operations.
 func TestShrinkKeepsLateFaults(t *testing.T) {
 	t.Parallel()
