@@ -81,7 +81,7 @@ func TestLastBefore(t *testing.T) {
 	}{
 		"no time":     {[]violation{{}, {}}, 0},
 		"two":         {[]violation{{At: fifth.End}, {}, {At: third.End}}, 3},
-		"a delivery":  {[]violation{ofDelivery(b.s.Deliveries["e-o1/w1"], "")}, 6},
+		"a delivery":  {[]violation{ofDelivery(b.s.Deliveries["e-o1/w1"], "")}, 7},
 		"in the wait": {[]violation{{At: h.End.Add(time.Second)}}, 0},
 	} {
 		if got := h.lastBefore(test.found); got != test.want {
@@ -90,9 +90,9 @@ func TestLastBefore(t *testing.T) {
 	}
 }
 
-// TestVain checks that each kind of operations must have its purpose once: it succeeds, or it is refused although it
+// TestIneffective checks that each kind of operations must have its purpose once: it succeeds, or it is refused although it
 // has a target.
-func TestVain(t *testing.T) {
+func TestIneffective(t *testing.T) {
 	t.Parallel()
 	var total totals
 	h := &history{}
