@@ -56,11 +56,15 @@ type ReplayInput struct {
 	ReplayID app.ReplayID `json:"replayId"`
 }
 
-// ContinueReplay queues the next deliveries of a bulk replay. Events that a filter excludes are progress, too.
+// ContinueReplay queues the next deliveries of a bulk replay. Events that a filter excludes are progress, too. It
+// reports a bulk replay that a restored database lacks as cancelled, so that its workflow ends.
 func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplayStep, error) {
 	var last app.ReplayStep
 	for range replaySteps {
 		step, err := j.store.ContinueBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.DefaultReplayLimits())
+		if app.CodeOf(err) == app.CodeNotFound {
+			return app.ReplayStep{Status: app.ReplayCancelled}, nil
+		}
 		if err != nil {
 			return step, err
 		}
@@ -74,10 +78,10 @@ func (j *Jobs) ContinueReplay(ctx context.Context, in ReplayInput) (app.ReplaySt
 }
 
 // CancelReplay records that the workflow of a bulk replay was cancelled, and removes the rest of its list. It does not
-// change the status of a bulk replay that has ended.
+// change the status of a bulk replay that has ended, or that a restored database lacks.
 func (j *Jobs) CancelReplay(ctx context.Context, in ReplayInput) error {
 	_, err := j.store.CancelBulkReplay(ctx, j.now(), in.StoreID, in.ReplayID, app.ReasonCancelled)
-	if err != nil && app.CodeOf(err) != app.CodeConflict {
+	if code := app.CodeOf(err); err != nil && code != app.CodeConflict && code != app.CodeNotFound {
 		return err
 	}
 	for rest := true; rest; {

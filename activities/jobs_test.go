@@ -22,7 +22,16 @@ func (r *replaying) ContinueBulkReplay(
 	context.Context, time.Time, app.StoreID, app.ReplayID, app.ReplayLimits,
 ) (app.ReplayStep, error) {
 	r.made++
+	if r.made > len(r.steps) {
+		return app.ReplayStep{}, app.NotFound()
+	}
 	return r.steps[r.made-1], nil
+}
+
+func (r *replaying) CancelBulkReplay(
+	context.Context, time.Time, app.StoreID, app.ReplayID, string,
+) (app.BulkReplay, error) {
+	return app.BulkReplay{}, app.NotFound()
 }
 
 // An execution makes a bounded number of steps, and none after one that decides nothing. A step whose events a filter
@@ -51,6 +60,7 @@ func TestContinueReplay(t *testing.T) {
 		"waits from the start": {[]app.ReplayStep{waits}, 1, waits},
 		"completed":            {[]app.ReplayStep{running(200), ended, ended}, 2, ended},
 		"waits":                {[]app.ReplayStep{running(200), waits}, 2, waited},
+		"lost by a restore":    {nil, 1, app.ReplayStep{Status: app.ReplayCancelled}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -60,5 +70,13 @@ func TestContinueReplay(t *testing.T) {
 				t.Errorf("%d steps, %v, want %d steps (-want +got):\n%s", store.made, err, test.made, diff)
 			}
 		})
+	}
+}
+
+// The cancelled workflow of a bulk replay that a restored database lacks ends.
+func TestCancelLostReplay(t *testing.T) {
+	t.Parallel()
+	if err := NewJobs(&replaying{}, app.Retention{}, time.Now).CancelReplay(t.Context(), ReplayInput{}); err != nil {
+		t.Error(err)
 	}
 }

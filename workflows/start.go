@@ -58,12 +58,9 @@ func (c *Client) StartDelivery(ctx context.Context, claim app.Claim) error {
 	return err
 }
 
-// passTurn ends the wait of a workflow whose delivery had been queued again, and was claimed now. It was not if this is
-// its first claim; a delivery that leaves a burst may have had others.
+// passTurn ends the wait of a workflow whose delivery had been queued again, and was claimed now. That can be its first
+// claim: a restored database lacks earlier ones.
 func (c *Client) passTurn(ctx context.Context, claim app.Claim) error {
-	if claim.Generation == 1 {
-		return nil
-	}
 	id := app.DeliveryWorkflowID(claim.EventID, claim.SubscriptionID)
 	err := c.temporal.SignalWorkflow(ctx, id, "", SignalTurn, nil)
 	if _, closed := errors.AsType[*serviceerror.NotFound](err); closed {
