@@ -44,8 +44,8 @@ const (
 	visiblePause = time.Second
 )
 
-// openWorkflows returns the states of the open workflows of deliveries and bursts. It waits until they fit the
-// deliveries, at most for some time.
+// openWorkflows returns the states of the open workflows of deliveries, bursts and bulk replays. It waits until they fit
+// the deliveries, at most for some time.
 func openWorkflows(
 	ctx context.Context, temporal client.Client, h *history, s *state,
 ) (map[string]string, error) {
@@ -68,7 +68,8 @@ func openWorkflows(
 func listWorkflows(ctx context.Context, temporal client.Client) (map[string]string, error) {
 	open := map[string]string{}
 	request := &workflowservice.ListWorkflowExecutionsRequest{
-		PageSize: 1000, Query: "ExecutionStatus = 'Running' AND WorkflowType IN ('Delivery', 'Burst')",
+		PageSize: 1000, Query: fmt.Sprintf(
+			"ExecutionStatus = 'Running' AND WorkflowType IN ('Delivery', 'Burst', '%s')", app.JobReplay),
 	}
 	for {
 		response, err := temporal.ListWorkflow(ctx, request)
@@ -95,7 +96,7 @@ func listWorkflows(ctx context.Context, temporal client.Client) (map[string]stri
 
 // checkWorkflows compares the recorded states with the workflows (docs/behaviour.md#deliveries,
 // docs/behaviour.md#dead-letters-and-replays): a delivery that is delivered or cancelled has no open workflow, and a
-// dead letter after its last retry has one that waits for a replay.
+// dead letter after its last retry has one that waits for a replay. Bulk replays have ended.
 func checkWorkflows(h *history, s *state) (found []violation) {
 	known := map[string]bool{}
 	for _, d := range s.Deliveries {
@@ -119,7 +120,7 @@ func checkWorkflows(h *history, s *state) (found []violation) {
 	for id, shown := range s.Workflows {
 		waits := shown == "dead_letter" && slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Comanda })
 		if !known[id] && !waits {
-			found = append(found, violation{Text: "the open workflow " + id + " has no delivery"})
+			found = append(found, violation{Text: "the open workflow " + id + " has nothing to do"})
 		}
 	}
 	slices.SortFunc(found, func(a, b violation) int { return strings.Compare(a.Text+a.Event, b.Text+b.Event) })
