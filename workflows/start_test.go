@@ -168,8 +168,8 @@ func TestStartErrors(t *testing.T) {
 	}
 }
 
-// A claim of a delivery whose workflow is already started wakes it, also if its burst or a restored database has lost the
-// number of claims.
+// A claim of a delivery whose workflow is already started wakes it, also if its burst or a restored database has lost
+// the number of claims.
 func TestStartPassesTurn(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

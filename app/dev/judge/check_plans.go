@@ -97,7 +97,7 @@ func (s *state) checkMade(h *history) (found []violation) {
 func (s *state) judgedLimit(h *history, of window) (limit int, judged bool) {
 	starts := time.Unix(0, of.starts)
 	limit, limited := s.limit(h, of.queue, starts)
-	return limit, limited && !h.stepped(starts) && h.disturbed(starts.Add(-s.Window-aftermath), starts.Add(s.Window)) == 0
+	return limit, limited && !h.stepped(starts) && h.settled(starts.Add(-s.Window), starts.Add(s.Window))
 }
 
 // countStarts counts the starts of a run in their windows, and returns the number of those that stay counted. A burst

@@ -208,3 +208,34 @@ func TestOpenWorkflows(t *testing.T) {
 		t.Errorf("got %v, error %v, want none", open, err)
 	}
 }
+
+// TestDeliveredAgain checks that the workflow of a delivery may wait as a dead letter if a restored database lacks
+// that, and the delivery was made again.
+func TestDeliveredAgain(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.s.Workflows["delivery/e-o2/w1"] = "dead_letter"
+	created := b.s.Deliveries["e-o2/w1"].CreatedAt
+	for end, want := range map[time.Time]int{created: 1, created.Add(time.Second): 0} {
+		b.s.Losses = []loss{{Comanda: true, Begin: noon.Add(-time.Hour), End: end}}
+		if found := checkWorkflows(b.h, b.s); len(found) != want {
+			t.Errorf("loss until %s: got %v, want %d violations", end, found, want)
+		}
+	}
+}
+
+// TestPlanAfterARestore checks that first attempts are counted in a window a minute after a fault, but not after a
+// restore, whose deliveries wait for the repair of their workflows.
+func TestPlanAfterARestore(t *testing.T) {
+	t.Parallel()
+	for fault, want := range map[string]bool{"kill-worker": true, "restore-comanda": false} {
+		b := newBook()
+		b.open("a")
+		b.s.Window = 10 * time.Second
+		b.h.addDisturbance(disturbance{Fault: fault, Begin: noon, End: noon.Add(time.Second)})
+		starts := noon.Add(time.Minute).UnixNano()
+		if _, judged := b.s.judgedLimit(b.h, window{"ws_a", starts}); judged != want {
+			t.Errorf("%s: got %t, want %t", fault, judged, want)
+		}
+	}
+}

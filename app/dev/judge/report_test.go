@@ -90,8 +90,8 @@ func TestLastBefore(t *testing.T) {
 	}
 }
 
-// TestIneffective checks that each kind of operations must have its purpose once: it succeeds, or it is refused although it
-// has a target.
+// TestIneffective checks that each kind of operations must have its purpose once: it succeeds, or is refused although
+// it has a target.
 func TestIneffective(t *testing.T) {
 	t.Parallel()
 	var total totals
