@@ -186,7 +186,6 @@ func TestFunctionsThatCrossStores(t *testing.T) {
 		"delivery.Requeue",                 // relay
 		"delivery.Unclaim",                 // relay
 		"delivery.recordAttempts",          // attempt recording
-		"delivery.endRetries",              // attempt recording
 		"identity.TakeRateLimits",          // the request may not have a store yet
 		"identity.AuthenticateCustomer",    // the session names the store
 		"identity.APIKeys",                 // a store's keys and those of its sandbox
