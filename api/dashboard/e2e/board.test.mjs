@@ -314,6 +314,39 @@ describe("an order on its way to the till", () => {
     for (const { id } of [till, shop]) await admin("DELETE", `/webhooks/${id}`);
     await complete(order);
   });
+
+  it("keeps its button in place when the mark of the webhooks appears", async () => {
+    const admin = await client(userOf("ADMIN"));
+    const { id } = await admin("POST", "/webhooks", {
+      url: `${world.receiver}/204`,
+      events: ["order.created"],
+      secret: "a secret of at least thirty-two characters",
+    });
+    await as(browser, userOf("STAFF"), async (page) => {
+      let read;
+      const pressed = new Promise((resolve) => void (read = resolve));
+      await page.route(/\/orders\/[^/]+\/deliveries/, async (route) => {
+        await pressed;
+        await route.continue();
+      });
+      await openBoard(page);
+      const order = await place("Ada");
+      await card(page, order)
+        .getByRole("button", { name: `Confirm order ${order.orderId}` })
+        .hover();
+      await page.mouse.down();
+      read();
+      await card(page, order).locator("[data-deliveries]").waitFor();
+      await page.mouse.up();
+      await page.getByRole("button", { name: `Undo: confirm order ${order.orderId}` }).waitFor();
+      await page.getByRole("button", { name: "Send now" }).click();
+      await until("the order is confirmed", async () => {
+        return (await api("GET", `/orders/${order.id}`)).status === "CONFIRMED";
+      });
+      await complete(order);
+    });
+    await admin("DELETE", `/webhooks/${id}`);
+  });
 });
 
 describe("an order number", () => {

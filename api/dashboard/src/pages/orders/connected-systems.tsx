@@ -36,7 +36,10 @@ function labelOf({ state, missing, nextRetryAt }: DeliveryState, clock: (at: str
   }
 }
 
-/** A mark on a card: whether the order's events are delivered to the webhooks. Stores without webhooks have no mark. */
+/**
+ * A mark on a card: whether the order's events are delivered to the webhooks. Stores without webhooks have no mark. Its
+ * place is kept free from the beginning, so that no button moves while it is pressed.
+ */
 export function DeliveryMark({ orderId }: { orderId: string }) {
   const [place, seen] = useSeen<HTMLSpanElement>();
   const clock = useClockTime();
@@ -49,11 +52,15 @@ export function DeliveryMark({ orderId }: { orderId: string }) {
   const Icon = data && icons[data.state];
   const label = data && labelOf(data, clock);
   return (
-    <span ref={place} className="min-h-px min-w-px">
-      {Icon && (
+    <span ref={place}>
+      {Icon ? (
         <Badge tone={stateTones[data.state]} title={label} data-deliveries={data.state} className="px-1">
           <Icon className="size-3.5" aria-hidden />
           <span className="sr-only">{label}</span>
+        </Badge>
+      ) : (
+        <Badge aria-hidden className="invisible px-1">
+          <Clock className="size-3.5" />
         </Badge>
       )}
     </span>

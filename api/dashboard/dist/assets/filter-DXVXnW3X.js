@@ -1,1 +1,0 @@
-import{dt as e}from"./index-D-N0J3cc.js";import{Kn as t}from"./account-B12oBWjx.js";var n=t(),r=({label:t,all:r,value:i,options:a,onChange:o})=>(0,n.jsxs)(e,{"aria-label":t,value:i??``,onChange:e=>o(e.target.value||void 0),children:[(0,n.jsx)(`option`,{value:``,children:r}),Object.entries(a).map(([e,t])=>(0,n.jsx)(`option`,{value:e,children:t},e))]});export{r as t};

@@ -1,4 +1,0 @@
-import{Kn as e,U as t}from"./account-B12oBWjx.js";import{ct as n,mt as r}from"./index-D-N0J3cc.js";var i=e(),a={google:`Google`,apple:`Apple`,facebook:`Facebook`};function o(e,t){let n={};for(let r of Object.keys(a)){let i=[...new Set(String(t.get(r)).split(/[\s,]+/).filter(Boolean))];[...i].sort().join(`
-`)!==[...e[r]].sort().join(`
-`)&&(n[r]=i)}return n}var s=({social:e,readOnly:o,error:s})=>(0,i.jsx)(i.Fragment,{children:Object.entries(a).map(([a,c])=>(0,i.jsx)(n,{label:`${c} client ids`,hint:`One per line, at most ${t[a].maxItems}. Without ids, the provider is off.`,error:s(`social.${a}`)??e[a].concat(``).map((e,t)=>s(`social.${a}[${t}]`)).find(Boolean),children:t=>(0,i.jsx)(r,{...t,name:a,rows:3,spellCheck:!1,readOnly:o,defaultValue:e[a].join(`
-`)})},a))});export{a as n,o as r,s as t};
