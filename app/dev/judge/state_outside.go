@@ -46,9 +46,7 @@ const (
 
 // openWorkflows returns the states of the open workflows of deliveries, bursts and bulk replays. It waits until they
 // fit the deliveries, at most for some time.
-func openWorkflows(
-	ctx context.Context, temporal client.Client, h *history, s *state,
-) (map[string]string, error) {
+func openWorkflows(ctx context.Context, temporal client.Client, h *history, s *state) (map[string]string, error) {
 	for deadline := time.Now().Add(visible); ; {
 		open, err := listWorkflows(ctx, temporal)
 		if err != nil || time.Now().After(deadline) {
