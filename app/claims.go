@@ -36,7 +36,10 @@ type ClaimLimits struct {
 	// Quick for a healthy, quick subscription and Slow for any other.
 	Unproven, Quick, Slow int
 	// Full lists websites that get no deliveries of healthy, quick subscriptions.
-	Full  []string
+	Full []string
+	// HoldReplays excludes replays.
+	HoldReplays bool
+
 	Lease time.Duration // after this time another relay may claim a delivery that was not started
 }
 

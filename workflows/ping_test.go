@@ -85,3 +85,13 @@ func TestTestSubscriptionWithoutTemporal(t *testing.T) {
 		t.Error("TestSubscription returned after the deadline of its context")
 	}
 }
+
+// A test does not wait behind deliveries in the task queue, also not behind those of its website.
+func TestTestHasItsOwnTurns(t *testing.T) {
+	t.Parallel()
+	s := &server{err: errAway}
+	_, err := NewClient(s, Policy{}, JobPolicy{}).TestSubscription(t.Context(), ping)
+	if s.options.Priority.FairnessKey != "sto_1/test" || app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("started with %+v: %v, want the turns of sto_1/test", s.options.Priority, err)
+	}
+}

@@ -185,8 +185,12 @@ func (r *relayRun) loop(ctx context.Context) {
 }
 
 func (r *relayRun) freeStarters() freeStarters {
-	room := r.room().half(runtime.GOMAXPROCS(0))
-	return freeStarters{r.healthy.halfEmpty() && room, r.others.halfEmpty(), r.healthy.free() > 0}
+	room := r.room()
+	return freeStarters{
+		healthy: r.healthy.halfEmpty() && room.half(runtime.GOMAXPROCS(0)),
+		others:  r.others.halfEmpty() && !room.behind,
+		place:   r.healthy.free() > 0,
+	}
 }
 
 // all reports whether all starters can take a large batch.

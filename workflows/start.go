@@ -98,7 +98,9 @@ func (c *Client) deliveryInput(claim app.Claim) DeliveryInput {
 }
 
 // deliveryOptions returns the options common to all starts of a delivery's workflow. If the workflow starts in the
-// middle of the schedule, they include its state, so that operators see it before the first workflow task.
+// middle of the schedule, they include its state, so that operators see it before the first workflow task. The fairness
+// key (at most 64 bytes) lets a server that supports fairness alternate between websites while workflows wait for a
+// worker.
 func deliveryOptions(claim app.Claim) client.StartWorkflowOptions {
 	attributes := []temporal.SearchAttributeUpdate{
 		idAttribute(claim), attributeEventType.ValueSet(string(claim.EventType)),
@@ -114,6 +116,7 @@ func deliveryOptions(claim app.Claim) client.StartWorkflowOptions {
 		WorkflowTaskTimeout:   workflowTaskTimeout,
 		StaticSummary:         fmt.Sprintf("%s for %s", claim.EventType, claim.SubscriptionID),
 		StaticDetails:         details,
+		Priority:              temporal.Priority{FairnessKey: claim.Queue},
 		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
 	}
 }

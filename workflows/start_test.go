@@ -84,6 +84,9 @@ func started(t *testing.T, change func(*app.Claim)) *server {
 	if s.options.ID != "delivery/evt_1/whk_1" || s.input.Queue != "web_1" || s.input.Version != deliveryVersion {
 		t.Errorf("started %s with %+v, want delivery/evt_1/whk_1 with queue web_1", s.options.ID, s.input)
 	}
+	if s.options.Priority.FairnessKey != "web_1" {
+		t.Errorf("priority %+v, want turns of web_1", s.options.Priority)
+	}
 	return s
 }
 

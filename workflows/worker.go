@@ -8,6 +8,7 @@ import (
 
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -38,6 +39,7 @@ type Workers struct {
 	fast, slow, bursts, jobs, mails, deadlines worker.Worker
 
 	shares *shares // of the slots of jobs
+	delay  *queueDelay
 }
 
 // NewWorkers returns the workers of all task queues. When they stop, running attempts have stopTimeout to finish and to
@@ -47,8 +49,11 @@ func NewWorkers(
 	jobs *activities.Jobs, stopTimeout time.Duration,
 ) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
+	delay := new(queueDelay)
+	fast := localOptions(activities.FastSlots, stopTimeout)
+	fast.Interceptors = []interceptor.WorkerInterceptor{delay}
 	w := &Workers{
-		fast:   worker.New(temporal, TaskQueue, localOptions(activities.FastSlots, stopTimeout)),
+		fast:   worker.New(temporal, TaskQueue, fast),
 		bursts: worker.New(temporal, BurstTaskQueue, localOptions(burstSlots*runtime.GOMAXPROCS(0), stopTimeout)),
 		slow: worker.New(temporal, SlowTaskQueue, worker.Options{
 			MaxConcurrentActivityExecutionSize: activities.SlowSlots,
@@ -61,7 +66,7 @@ func NewWorkers(
 		deadlines: worker.New(temporal, DeadlineTaskQueue, worker.Options{
 			MaxConcurrentActivityExecutionSize: deadlineSlots, WorkerStopTimeout: stopTimeout,
 		}),
-		shares: newShares(),
+		shares: newShares(), delay: delay,
 	}
 	Register(w.fast)
 	Register(w.deadlines)
@@ -118,6 +123,9 @@ func Register(registry worker.WorkflowRegistry) {
 		registry.RegisterWorkflowWithOptions(each, workflow.RegisterOptions{Name: name})
 	}
 }
+
+// Behind reports whether workflows have lately waited more than a second in the task queue of deliveries.
+func (w *Workers) Behind() bool { return w.delay.behind(time.Now()) }
 
 // all returns the workers in the order in which they start.
 func (w *Workers) all() []worker.Worker {

@@ -22,24 +22,29 @@ import (
 func TestRoomLimits(t *testing.T) {
 	t.Parallel()
 	limits := app.ClaimLimits{Batch: 64, SlowBatch: 16, Burst: 32, BurstBatch: 512}
+	full := []string{"web_1"}
 	for name, test := range map[string]struct {
 		room              room
 		batch, burstBatch int
 		half              bool // on one processor
 	}{
-		"idle":                   {room{attemptsPerProcessor, burstSlots, nil}, 64, 256, true},
-		"half of the attempts":   {room{attemptsPerProcessor / 2, burstSlots, nil}, 64, 128, true},
-		"most of the attempts":   {room{20, burstSlots, nil}, 20, 20, false},
-		"a quarter of bursts":    {room{attemptsPerProcessor, burstSlots / 4, nil}, 64, 96, true},
-		"fewer bursts":           {room{attemptsPerProcessor, 2, nil}, 64, 32, false},
-		"one burst":              {room{attemptsPerProcessor, 1, nil}, 32, 32, false},
+		"idle":                   {room{attempts: attemptsPerProcessor, bursts: burstSlots}, 64, 256, true},
+		"half of the attempts":   {room{attempts: attemptsPerProcessor / 2, bursts: burstSlots}, 64, 128, true},
+		"most of the attempts":   {room{attempts: 20, bursts: burstSlots}, 20, 20, false},
+		"a quarter of bursts":    {room{attempts: attemptsPerProcessor, bursts: burstSlots / 4}, 64, 96, true},
+		"fewer bursts":           {room{attempts: attemptsPerProcessor, bursts: 2}, 64, 32, false},
+		"one burst":              {room{attempts: attemptsPerProcessor, bursts: 1}, 32, 32, false},
 		"no room":                {room{}, 0, 0, false},
-		"attempts, but no burst": {room{attemptsPerProcessor, 0, nil}, 0, 0, false},
-		"bursts, but no attempt": {room{0, burstSlots, nil}, 0, 0, false},
-		"a full website":         {room{attemptsPerProcessor, burstSlots, []string{"web_1"}}, 64, 256, true},
+		"attempts, but no burst": {room{attempts: attemptsPerProcessor, bursts: 0}, 0, 0, false},
+		"bursts, but no attempt": {room{attempts: 0, bursts: burstSlots}, 0, 0, false},
+		"a full website":         {room{attempts: attemptsPerProcessor, bursts: burstSlots, full: full}, 64, 256, true},
+		"workers behind":         {room{attempts: attemptsPerProcessor, bursts: burstSlots, behind: true}, 64, 256, true},
 	} {
 		got, want := test.room.limit(limits), limits
 		want.Batch, want.BurstBatch, want.Full = test.batch, test.burstBatch, test.room.full
+		if test.room.behind {
+			want.SlowBatch, want.HoldReplays = 0, true
+		}
 		if diff := cmp.Diff(want, got); diff != "" || test.room.half(1) != test.half {
 			t.Errorf("%s: half %v, want %v; limits (-want +got):\n%s", name, test.room.half(1), test.half, diff)
 		}
@@ -172,6 +177,34 @@ func TestRelayFollowsWorkload(t *testing.T) {
 		time.Sleep(workPoll)
 		if started := r.starts(); len(started) != 10 {
 			t.Errorf("%d starts with room, want 10", len(started))
+		}
+	})
+}
+
+// While started workflows wait for a worker, deliveries that would wait behind them stay in their queues. The relay
+// still searches, but not more often than otherwise, and soon claims them when the workers have caught up.
+func TestRelayHoldsBackWhileWorkersAreBehind(t *testing.T) {
+	var caughtUp atomic.Bool
+	r := &relayTest{queue: new(queue), load: func() Workload { return Workload{Behind: !caughtUp.Load()} }}
+	r.run(t, func() {
+		r.change(func() {
+			r.enqueue(1)
+			r.slow = []app.Claim{{ID: "slow"}}
+		})
+		r.Wake()
+		time.Sleep(10*time.Second + idlePoll/2)
+		if started := r.starts(); !slices.Equal(started, []string{"1"}) {
+			t.Errorf("started %v while workers are behind, want only the healthy delivery", started)
+		}
+		r.change(func() {
+			if n := len(r.searches); n > 20 {
+				t.Errorf("%d searches in 10 s, want at most 20", n)
+			}
+		})
+		caughtUp.Store(true)
+		time.Sleep(idlePoll)
+		if started := r.starts(); !slices.Equal(started, []string{"1", "slow"}) {
+			t.Errorf("started %v, want both", started)
 		}
 	})
 }

@@ -59,6 +59,9 @@ func (q *Queue) candidates(ctx context.Context, now time.Time, limits app.ClaimL
 	if !now.Before(app.LastPlanStart(now, q.planWindow)) {
 		read.omitLimited() // their first attempts would be made in the next window
 	}
+	if limits.HoldReplays {
+		read.omitReplays()
+	}
 	return read.facts, nil
 }
 
@@ -135,6 +138,15 @@ func (r candidateRow) subscriptionFacts() schedule.Subscription {
 		})
 	}
 	return s
+}
+
+// omitReplays omits replays.
+func (f *factReader) omitReplays() {
+	for _, queue := range f.facts.Queues {
+		for i := range queue.Subscriptions {
+			queue.Subscriptions[i].Queued[schedule.Replay] = nil
+		}
+	}
 }
 
 // omitLimited omits the queues whose plan limits their starts.

@@ -36,9 +36,9 @@ func TestFairness(t *testing.T) {
 	})
 	const backlog = 50
 	runs := []client.WorkflowRun{schedule(t, c, "many", backlog)}
-	awaitBacklog(t, c, backlog)
+	awaitBacklog(t, c, activityQueue, enums.TASK_QUEUE_TYPE_ACTIVITY, backlog)
 	runs = append(runs, schedule(t, c, "one", 1))
-	awaitBacklog(t, c, backlog+1)
+	awaitBacklog(t, c, activityQueue, enums.TASK_QUEUE_TYPE_ACTIVITY, backlog+1)
 
 	served := make(chan string, backlog+1)
 	serve := func(ctx context.Context, key string) error {
@@ -63,6 +63,53 @@ func TestFairness(t *testing.T) {
 	}
 	if place := slices.Index(order, "one"); place < 0 || place > 2 {
 		t.Errorf("the activity of the other key had place %d of %d, want 3 or less", place+1, len(order))
+	}
+}
+
+// TestFairnessOfWorkflows is TestFairness for workflows that wait for their first task.
+func TestFairnessOfWorkflows(t *testing.T) {
+	t.Parallel()
+	c := startServer(t)
+	const backlog = 50
+	var runs []client.WorkflowRun
+	start := func(key string, n int) {
+		o := client.StartWorkflowOptions{
+			ID: fmt.Sprint(key, n), TaskQueue: workflowQueue, Priority: temporal.Priority{FairnessKey: key},
+		}
+		run, err := c.ExecuteWorkflow(t.Context(), o, "serve", key)
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, run)
+	}
+	for n := range backlog {
+		start("many", n)
+	}
+	awaitBacklog(t, c, workflowQueue, enums.TASK_QUEUE_TYPE_WORKFLOW, backlog)
+	start("one", 1)
+	awaitBacklog(t, c, workflowQueue, enums.TASK_QUEUE_TYPE_WORKFLOW, backlog+1)
+
+	served := make(chan string, backlog+1)
+	serve := func(_ workflow.Context, key string) error {
+		served <- key
+		return nil
+	}
+	o := worker.Options{MaxConcurrentWorkflowTaskPollers: 2, MaxConcurrentWorkflowTaskExecutionSize: 2}
+	runWorker(t, c, workflowQueue, o, func(w worker.Worker) {
+		w.RegisterWorkflowWithOptions(serve, workflow.RegisterOptions{Name: "serve"})
+	})
+	for _, run := range runs {
+		if err := run.Get(t.Context(), nil); err != nil {
+			t.Fatal(err)
+		}
+	}
+	close(served)
+	var order []string
+	for key := range served {
+		order = append(order, key)
+	}
+	if place := slices.Index(order, "one"); place < 0 || place > 4 {
+		t.Errorf("the workflow of the other key had place %d of %d, want 5 or less", place+1, len(order))
 	}
 }
 
@@ -93,13 +140,13 @@ func schedule(t *testing.T, c client.Client, key string, count int) client.Workf
 	return run
 }
 
-// awaitBacklog returns when the activity queue holds that many tasks.
-func awaitBacklog(t *testing.T, c client.Client, want int64) {
+// awaitBacklog returns when a task queue holds that many tasks.
+func awaitBacklog(t *testing.T, c client.Client, name string, of enums.TaskQueueType, want int64) {
 	t.Helper()
 	eventually(t, func() error {
 		queue, err := c.WorkflowService().DescribeTaskQueue(t.Context(), &workflowservice.DescribeTaskQueueRequest{
-			Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: activityQueue},
-			TaskQueueType: enums.TASK_QUEUE_TYPE_ACTIVITY, ReportStats: true,
+			Namespace: "default", TaskQueue: &taskqueue.TaskQueue{Name: name},
+			TaskQueueType: of, ReportStats: true,
 		})
 		if err == nil && queue.Stats.ApproximateBacklogCount < want {
 			err = fmt.Errorf("the backlog is %d, want %d", queue.Stats.ApproximateBacklogCount, want)
