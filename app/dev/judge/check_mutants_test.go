@@ -235,6 +235,7 @@ var deliveryMutants = []mutant{
 			b.s.Attempts[fmt.Sprint(n)] = []attemptRow{{Number: 1, At: noon}}
 		}
 	}},
+	{"plans", "first attempts just after their window", func(b *book) { b.attemptLate(501, 20*time.Millisecond) }},
 	{"bursts", "no burst", func(b *book) { b.h.Bursts = burstsAlways }},
 	{"bursts", "a burst that is switched off", func(b *book) {
 		b.h.Bursts = burstsOff

@@ -21,7 +21,7 @@ type counts struct{ started, replays, deleted, late int }
 
 // checkPlans checks docs/behaviour.md#plan-rate: a window counts each claim that was attempted, not more than the plan
 // allows, of which at most half are replays. First attempts are made in the window that counts them, unless a fault
-// delays them.
+// delays them or they wait for a worker.
 func checkPlans(h *history, s *state) (found []violation) {
 	expected := map[window]*counts{}
 	for _, d := range s.everyDelivery() {
@@ -62,7 +62,8 @@ func ofWindow(w windowRow, format string, args ...any) violation {
 		fmt.Sprintf(format, args...)}
 }
 
-// firstAttempts counts the first attempts by the windows of their times.
+// firstAttempts counts the first attempts by the windows of their times. It omits those that waited for a worker until
+// their window had passed.
 func (s *state) firstAttempts() map[window]int {
 	made := map[window]int{}
 	for _, d := range s.everyDelivery() {
@@ -72,12 +73,24 @@ func (s *state) firstAttempts() map[window]int {
 		}
 		for _, run := range runs(s.Steps[d.ID]) {
 			last := run[len(run)-1]
-			if first, ok := attempts[last.ScheduleBase+1]; ok && last.CountedIn != nil {
+			first, ok := attempts[last.ScheduleBase+1]
+			if ok && last.CountedIn != nil && !s.waitedForWorker(run, first.At) {
 				made[window{d.Queue, app.PlanWindow(first.At, s.Window).UnixNano()}]++
 			}
 		}
 	}
 	return made
+}
+
+// waitedForWorker reports whether a first attempt was made later than its window, and so long after its claim that it
+// had waited for a worker (docs/behaviour.md#plan-rate).
+func (s *state) waitedForWorker(run []deliveryRow, at time.Time) bool {
+	counted := *run[len(run)-1].CountedIn
+	claim := slices.IndexFunc(run, func(d deliveryRow) bool {
+		return d.Status == "pending" && d.CountedIn != nil && d.CountedIn.Equal(counted)
+	})
+	margin := counted.Add(s.Window).Sub(app.LastPlanStart(counted, s.Window))
+	return claim >= 0 && !at.Before(counted.Add(s.Window)) && at.Sub(run[claim].At) > margin
 }
 
 // checkMade compares the first attempts by their times with the limit.

@@ -239,3 +239,28 @@ func TestPlanAfterARestore(t *testing.T) {
 		}
 	}
 }
+
+// attemptLate adds n deliveries that are claimed shortly before the end of a window and attempted after its end.
+func (b *book) attemptLate(n int, after time.Duration) {
+	ends := noon.Add(b.s.Window)
+	for n := range n {
+		id := fmt.Sprint("late-", n)
+		claimed := deliveryRow{
+			logged: logged{At: ends.Add(-10 * time.Millisecond)}, ID: id, Queue: "ws_b", Status: "pending", CountedIn: &noon,
+		}
+		recorded := claimed
+		recorded.Status, recorded.Attempts = "delivered", 1
+		b.s.Deliveries[id], b.s.Steps[id] = recorded, []deliveryRow{claimed, recorded}
+		b.s.Attempts[id] = []attemptRow{{Number: 1, At: ends.Add(after)}}
+	}
+}
+
+// TestFirstAttemptsThatWaitForAWorker checks that they may exceed the plan of a later window.
+func TestFirstAttemptsThatWaitForAWorker(t *testing.T) {
+	t.Parallel()
+	b := rightBook()
+	b.attemptLate(501, 3*time.Second)
+	if found := b.s.checkMade(b.h); len(found) > 0 {
+		t.Errorf("got %+v, want none", found)
+	}
+}
