@@ -16,13 +16,13 @@ func checkAttempts(h *history, s *state) (found []violation) {
 	for _, d := range s.everyDelivery() {
 		attempts := s.Attempts[d.ID]
 		statuses := map[string]int{}
-		last, at := 0, d.CreatedAt
+		last := 0
 		for _, a := range attempts {
 			statuses[a.Status]++
-			if a.Number > last+1 && !s.lostBetween(at, a.At) {
+			if a.Number > last+1 && !s.lostBetween(d.CreatedAt, a.At) {
 				found = append(found, ofDelivery(d, "attempt %d follows attempt %d", a.Number, last))
 			}
-			last, at = a.Number, a.At
+			last = a.Number
 		}
 		switch {
 		case d.Attempts != last:

@@ -98,7 +98,7 @@ func listWorkflows(ctx context.Context, temporal client.Client) (map[string]stri
 // lack that a delivery became a dead letter; its workflow then waits, although the delivery is made again.
 func checkWorkflows(h *history, s *state) (found []violation) {
 	known := map[string]bool{}
-	lostBefore := func(at time.Time) bool {
+	lossAfter := func(at time.Time) bool {
 		return slices.ContainsFunc(s.Losses, func(l loss) bool { return l.Comanda && at.Before(l.End) })
 	}
 	for _, d := range s.Deliveries {
@@ -113,7 +113,7 @@ func checkWorkflows(h *history, s *state) (found []violation) {
 			found = append(found, ofDelivery(d, "the dead letter has no open workflow"))
 		case d.Status == "dead_letter" && open && shown != "dead_letter":
 			found = append(found, ofDelivery(d, "the workflow of the dead letter is %s", shown))
-		case d.Status == "delivered" && shown == "dead_letter" && lostBefore(d.CreatedAt):
+		case d.Status == "delivered" && shown == "dead_letter" && lossAfter(d.CreatedAt):
 		case (d.Status == "delivered" || d.Status == "cancelled") && open:
 			found = append(found, ofDelivery(d, "the delivery is %s, its workflow is %s", d.Status, shown))
 		case !d.ended() && d.Status != "queued" && !open:
@@ -121,7 +121,7 @@ func checkWorkflows(h *history, s *state) (found []violation) {
 		}
 	}
 	for id, shown := range s.Workflows {
-		if waits := shown == "dead_letter" && lostBefore(time.Time{}); !known[id] && !waits {
+		if waits := shown == "dead_letter" && lossAfter(h.Begin); !known[id] && !waits {
 			found = append(found, violation{Text: "the open workflow " + id + " has nothing to do"})
 		}
 	}
