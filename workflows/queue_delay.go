@@ -8,11 +8,11 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// Workers that lack processor time leave workflows in their task queue. Each website takes turns there, but a delivery
+// Workers that lack processor time leave workflows in their task queue. Websites take turns there, but a delivery
 // that waits there is already counted in its plan's window, and cannot be held back any more.
 const (
-	maxQueueDelay = time.Second // a workflow that waits longer for its first task shows that workers are behind
-	behindTime    = time.Second // duration of that state; then the relay tries again
+	maxQueueDelay = 2 * time.Second        // a workflow that waits longer for its first task shows that workers are behind
+	behindTime    = 250 * time.Millisecond // duration of that state; meanwhile, the next such workflow begins
 )
 
 // queueDelay tracks whether workflows wait in their task queue before this process begins them. Eager starts never do.

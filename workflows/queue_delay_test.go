@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A process is behind for a second after it began a workflow that had waited longer than a second.
+// A process is behind for a moment after it began a workflow that had waited too long.
 func TestQueueDelay(t *testing.T) {
 	t.Parallel()
 	delay, now := new(queueDelay), time.Now()

@@ -148,6 +148,7 @@ type relayRun struct {
 	backlog         atomic.Bool   // the last claim has left deliveries that may start
 	pacing          pacing        // of the claims
 	full            []string      // websites from which the last claim took nothing for healthy, quick subscriptions
+	held            bool          // the last claim took nothing for other subscriptions
 }
 
 type startResult struct {
@@ -158,8 +159,8 @@ type startResult struct {
 // loop claims deliveries when that is due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if anyNotIn(r.full, r.room().full) {
-			r.full = nil
+		if room := r.room(); anyNotIn(r.full, room.full) || r.held && !room.behind {
+			r.full, r.held = nil, false
 			r.pacing.wake(time.Now())
 		}
 		if !r.gate.isShut() && r.pacing.claimDue(time.Now(), r.freeStarters()) {
@@ -169,7 +170,7 @@ func (r *relayRun) loop(ctx context.Context) {
 		switch {
 		case r.gate.isShut():
 			pause = idlePoll
-		case len(r.full) > 0, !r.freeStarters().healthy && r.healthy.halfEmpty():
+		case len(r.full) > 0, r.held, !r.freeStarters().healthy && r.healthy.halfEmpty():
 			pause = min(pause, workPoll)
 		}
 		timer := time.NewTimer(pause)
@@ -204,7 +205,7 @@ func (r *relayRun) claim(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("cannot claim deliveries; retrying")
 	}
-	r.full = limits.Full
+	r.full, r.held = limits.Full, limits.HoldReplays
 	r.pacing.overload.claimed(time.Now(), r.limits, claimed)
 	r.overloaded.Store(r.pacing.overload.at(time.Now()))
 	r.backlog.Store(claimed.More)

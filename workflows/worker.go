@@ -124,7 +124,7 @@ func Register(registry worker.WorkflowRegistry) {
 	}
 }
 
-// Behind reports whether workflows have lately waited more than a second in the task queue of deliveries.
+// Behind reports whether workflows have lately waited more than two seconds in the task queue of deliveries.
 func (w *Workers) Behind() bool { return w.delay.behind(time.Now()) }
 
 // all returns the workers in the order in which they start.

@@ -202,7 +202,7 @@ func TestRelayHoldsBackWhileWorkersAreBehind(t *testing.T) {
 			}
 		})
 		caughtUp.Store(true)
-		time.Sleep(idlePoll)
+		time.Sleep(workPoll)
 		if started := r.starts(); !slices.Equal(started, []string{"1", "slow"}) {
 			t.Errorf("started %v, want both", started)
 		}
