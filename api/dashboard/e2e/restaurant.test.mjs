@@ -1,7 +1,19 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { accessibleInThemes, american, as, client, heading, launch, shoot, until, userOf, visit } from "./world.mjs";
+import {
+  accessibleInThemes,
+  american,
+  as,
+  client,
+  heading,
+  launch,
+  shoot,
+  until,
+  untilTexts,
+  userOf,
+  visit,
+} from "./world.mjs";
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -136,7 +148,7 @@ describe("reservations", () => {
       await dialog.getByLabel("Duration in minutes").fill("60");
       const free = dialog.getByRole("group", { name: "Free times" });
       await free.getByText("19:00 is not a free time. The closest ones:").waitFor();
-      assert.deepEqual(await free.getByRole("button").allTextContents(), [
+      await untilTexts(free.getByRole("button"), [
         "18:00",
         "20:00",
         "20:15",

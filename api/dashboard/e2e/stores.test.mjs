@@ -1,7 +1,7 @@
 import assert from "node:assert/strict";
 import { after, before, describe, it } from "node:test";
 
-import { accessible, as, choose, client, heading, launch, shoot, userOf, visit, world } from "./world.mjs";
+import { accessible, as, choose, client, heading, launch, shoot, untilTexts, userOf, visit, world } from "./world.mjs";
 
 let browser;
 before(async () => void (browser = await launch()));
@@ -121,8 +121,7 @@ describe("the page of the store", () => {
         await dialog.getByRole("button", { name: "Switch to Harbour" }).click();
         await page.getByText("The name, the country and the views of Harbour.").waitFor();
         const codes = page.getByRole("region", { name: "Views" }).locator("tbody code");
-        await codes.first().waitFor();
-        assert.deepEqual(await codes.allInnerTexts(), ["de_ch_chf", "de_ch_eur"]);
+        await untilTexts(codes, ["de_ch_chf", "de_ch_eur"]);
 
         const steps = page.getByRole("list", { name: "Set-up" });
         const done = (title) =>

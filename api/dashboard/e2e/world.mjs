@@ -5,6 +5,7 @@ import { createHmac } from "node:crypto";
 import { mkdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { setTimeout } from "node:timers/promises";
+import { isDeepStrictEqual } from "node:util";
 
 import { AxeBuilder } from "@axe-core/playwright";
 import axe from "axe-core";
@@ -326,6 +327,13 @@ export async function until(description, probe) {
     if (value) return value;
     assert.ok(Date.now() < end, `timeout after ${stepLimit / 1000} seconds: ${description}`);
   }
+}
+
+/** Waits until the elements have these texts: a page can still show those of an earlier state. */
+export async function untilTexts(locator, wanted) {
+  let texts;
+  const same = async () => isDeepStrictEqual((texts = await locator.allTextContents()), wanted);
+  await until("the texts are shown", same).catch(() => assert.deepEqual(texts, wanted));
 }
 
 /** Presses a key until it has an effect: a busy page can lose it while it moves the focus or measures the layout. */
