@@ -10,17 +10,21 @@ type codes map[int]int
 
 // checkAttempts checks docs/behaviour.md#attempts and docs/behaviour.md#deliveries: the attempts of a delivery have the
 // numbers from 1 on, its status is that of its attempts, and the responses are those of the receiver. A number is
-// missing only if its attempt was made in lost time: a process or a workflow that has survived continues to count.
+// missing only if its attempt was made in lost time: a process or a workflow that has survived continues to count. A
+// loss explains one gap.
 func checkAttempts(h *history, s *state) (found []violation) {
 	requests := h.requestsByTarget()
 	for _, d := range s.everyDelivery() {
 		attempts := s.Attempts[d.ID]
 		statuses := map[string]int{}
-		last := 0
+		last, from := 0, d.CreatedAt
 		for _, a := range attempts {
 			statuses[a.Status]++
-			if a.Number > last+1 && !s.lostBetween(d.CreatedAt, a.At) {
-				found = append(found, ofDelivery(d, "attempt %d follows attempt %d", a.Number, last))
+			if a.Number > last+1 {
+				if !s.lostBetween(from, a.At) {
+					found = append(found, ofDelivery(d, "attempt %d follows attempt %d", a.Number, last))
+				}
+				from = a.At
 			}
 			last = a.Number
 		}

@@ -235,7 +235,10 @@ var deliveryMutants = []mutant{
 			b.s.Attempts[fmt.Sprint(n)] = []attemptRow{{Number: 1, At: noon}}
 		}
 	}},
-	{"plans", "first attempts just after their window", func(b *book) { b.attemptLate(501, 20*time.Millisecond) }},
+	{"plans", "late first attempts of healthy webhooks", func(b *book) { b.attemptLate(501, func(*deliveryRow) {}) }},
+	{"plans", "late first attempts of bursts", func(b *book) {
+		b.attemptLate(501, func(d *deliveryRow) { d.Class, d.Burst = classReplay, new("burst") })
+	}},
 	{"bursts", "no burst", func(b *book) { b.h.Bursts = burstsAlways }},
 	{"bursts", "a burst that is switched off", func(b *book) {
 		b.h.Bursts = burstsOff

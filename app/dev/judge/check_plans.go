@@ -62,10 +62,10 @@ func ofWindow(w windowRow, format string, args ...any) violation {
 		fmt.Sprintf(format, args...)}
 }
 
-// firstAttempts counts the first attempts by the windows of their times. It omits those that waited for a worker until
-// their window had passed.
+// firstAttempts counts the first attempts by the windows of their times. It omits those that may have waited for a
+// worker until their window had passed.
 func (s *state) firstAttempts() map[window]int {
-	made := map[window]int{}
+	made, failed := map[window]int{}, s.firstFailures()
 	for _, d := range s.everyDelivery() {
 		attempts := map[int]attemptRow{}
 		for _, a := range s.Attempts[d.ID] {
@@ -74,7 +74,7 @@ func (s *state) firstAttempts() map[window]int {
 		for _, run := range runs(s.Steps[d.ID]) {
 			last := run[len(run)-1]
 			first, ok := attempts[last.ScheduleBase+1]
-			if ok && last.CountedIn != nil && !s.waitedForWorker(run, first.At) {
+			if ok && last.CountedIn != nil && !s.waitedForWorker(run, first.At, failed[d.Webhook]) {
 				made[window{d.Queue, app.PlanWindow(first.At, s.Window).UnixNano()}]++
 			}
 		}
@@ -82,15 +82,33 @@ func (s *state) firstAttempts() map[window]int {
 	return made
 }
 
+// firstFailures returns the times of the first failed attempts of webhooks.
+func (s *state) firstFailures() map[string]time.Time {
+	failed := map[string]time.Time{}
+	for _, d := range s.everyDelivery() {
+		for _, a := range s.Attempts[d.ID] {
+			if at, known := failed[d.Webhook]; a.Status != "delivered" && (!known || a.At.Before(at)) {
+				failed[d.Webhook] = a.At
+			}
+		}
+	}
+	return failed
+}
+
 // waitedForWorker reports whether a first attempt was made later than its window, and so long after its claim that it
-// had waited for a worker (docs/behaviour.md#plan-rate).
-func (s *state) waitedForWorker(run []deliveryRow, at time.Time) bool {
-	counted := *run[len(run)-1].CountedIn
+// may have waited for a worker (docs/behaviour.md#plan-rate). Only replays, and deliveries to webhooks that failed
+// before, wait outside of the worker that starts them.
+func (s *state) waitedForWorker(run []deliveryRow, at, failed time.Time) bool {
+	last := run[len(run)-1]
 	claim := slices.IndexFunc(run, func(d deliveryRow) bool {
-		return d.Status == "pending" && d.CountedIn != nil && d.CountedIn.Equal(counted)
+		return d.Status == "pending" && d.CountedIn != nil && d.CountedIn.Equal(*last.CountedIn)
 	})
-	margin := counted.Add(s.Window).Sub(app.LastPlanStart(counted, s.Window))
-	return claim >= 0 && !at.Before(counted.Add(s.Window)) && at.Sub(run[claim].At) > margin
+	if claim < 0 || run[claim].Burst != nil {
+		return false
+	}
+	claimed, ends := run[claim].At, last.CountedIn.Add(s.Window)
+	waits := run[claim].isReplay() || !failed.IsZero() && failed.Before(claimed)
+	return waits && !at.Before(ends) && at.Sub(claimed) > ends.Sub(app.LastPlanStart(*last.CountedIn, s.Window))
 }
 
 // checkMade compares the first attempts by their times with the limit.

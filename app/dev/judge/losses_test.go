@@ -253,27 +253,39 @@ func TestPlanAfterARestore(t *testing.T) {
 	}
 }
 
-// attemptLate adds n deliveries that are claimed shortly before the end of a window and attempted after its end.
-func (b *book) attemptLate(n int, after time.Duration) {
+// attemptLate adds n deliveries that are claimed before the end of a window and attempted after it.
+func (b *book) attemptLate(n int, change func(*deliveryRow)) {
 	ends := noon.Add(b.s.Window)
 	for n := range n {
 		id := fmt.Sprint("late-", n)
 		claimed := deliveryRow{
-			logged: logged{At: ends.Add(-10 * time.Millisecond)}, ID: id, Queue: "ws_b", Status: "pending", CountedIn: &noon,
+			logged: logged{At: ends.Add(-time.Second)}, ID: id, Webhook: "late", Queue: "ws_b", Status: "pending",
+			CountedIn: &noon,
 		}
+		change(&claimed)
 		recorded := claimed
 		recorded.Status, recorded.Attempts = "delivered", 1
 		b.s.Deliveries[id], b.s.Steps[id] = recorded, []deliveryRow{claimed, recorded}
-		b.s.Attempts[id] = []attemptRow{{Number: 1, At: ends.Add(after)}}
+		b.s.Attempts[id] = []attemptRow{{Number: 1, At: ends.Add(time.Second), Status: "delivered"}}
 	}
 }
 
-// TestFirstAttemptsThatWaitForAWorker checks that they may exceed the plan of a later window.
+// TestFirstAttemptsThatWaitForAWorker checks that replays, and deliveries to a webhook that has failed, may exceed the
+// plan of a later window.
 func TestFirstAttemptsThatWaitForAWorker(t *testing.T) {
 	t.Parallel()
-	b := rightBook()
-	b.attemptLate(501, 3*time.Second)
-	if found := b.s.checkMade(b.h); len(found) > 0 {
-		t.Errorf("got %+v, want none", found)
+	for name, late := range map[string]func(*book){
+		"replays": func(b *book) { b.attemptLate(501, func(d *deliveryRow) { d.Class = classReplay }) },
+		"a failed webhook": func(b *book) {
+			b.attemptLate(501, func(*deliveryRow) {})
+			b.s.Attempts["late-0"] = []attemptRow{{Number: 1, At: noon, Status: "failed"}}
+		},
+	} {
+		b := rightBook()
+		b.s.Window = 10 * time.Second
+		late(b)
+		if found := b.s.checkMade(b.h); len(found) > 0 {
+			t.Errorf("%s: got %+v, want none", name, found)
+		}
 	}
 }
