@@ -37,9 +37,9 @@ type ClaimLimits struct {
 	Unproven, Quick, Slow int
 	// Full lists websites that get no deliveries of healthy, quick subscriptions.
 	Full []string
-	// HoldReplays excludes replays.
-	HoldReplays bool
-
+	// Late lists websites that get nothing else, because their workflows wait for a worker: no replays, and no deliveries
+	// of other subscriptions.
+	Late  []string
 	Lease time.Duration // after this time another relay may claim a delivery that was not started
 }
 

@@ -91,7 +91,7 @@ func TestTestHasItsOwnTurns(t *testing.T) {
 	t.Parallel()
 	s := &server{err: errAway}
 	_, err := NewClient(s, Policy{}, JobPolicy{}).TestSubscription(t.Context(), ping)
-	if s.options.Priority.FairnessKey != "sto_1/test" || app.CodeOf(err) != app.CodeUnavailable {
-		t.Errorf("started with %+v: %v, want the turns of sto_1/test", s.options.Priority, err)
+	if s.options.Priority.FairnessKey != "sto_1/ping" || app.CodeOf(err) != app.CodeUnavailable {
+		t.Errorf("started with %+v: %v, want the turns of sto_1/ping", s.options.Priority, err)
 	}
 }

@@ -1,38 +1,48 @@
 package workflows
 
 import (
-	"sync/atomic"
+	"maps"
+	"slices"
+	"sync"
 	"time"
 
 	"go.temporal.io/sdk/interceptor"
 	"go.temporal.io/sdk/workflow"
 )
 
-// Workers that lack processor time leave workflows in their task queue. Websites take turns there, but a delivery
-// that waits there is already counted in its plan's window, and cannot be held back any more.
 const (
-	maxQueueDelay = 2 * time.Second        // a workflow that waits longer for its first task shows that workers are behind
-	behindTime    = 250 * time.Millisecond // duration of that state; meanwhile, the next such workflow begins
+	maxQueueDelay = 2 * time.Second        // the website of a workflow that waits longer for its first task is late
+	lateTime      = 250 * time.Millisecond // duration of that state; meanwhile, the next such workflow begins
 )
 
-// queueDelay tracks whether workflows wait in their task queue before this process begins them. Eager starts never do.
+// queueDelay tracks the websites whose workflows wait in the task queue of deliveries because workers lack processor
+// time. Temporal gives websites turns there by the workflows' fairness keys. Eager starts never wait. A first task that
+// is repeated because its worker died counts, too.
 type queueDelay struct {
 	interceptor.WorkerInterceptorBase
 
-	late atomic.Pointer[time.Time] // time at which the last workflow began that had waited too long; nil = none
+	lock sync.Mutex
+	last map[string]time.Time // times at which late workflows began, by website
 }
 
-// behind reports whether workflows have lately waited too long.
-func (d *queueDelay) behind(now time.Time) bool {
-	late := d.late.Load()
-	return late != nil && now.Sub(*late) < behindTime
+func newQueueDelay() *queueDelay { return &queueDelay{last: map[string]time.Time{}} }
+
+// late returns the websites that are late.
+func (d *queueDelay) late(now time.Time) []string {
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	maps.DeleteFunc(d.last, func(_ string, at time.Time) bool { return now.Sub(at) >= lateTime })
+	return slices.Sorted(maps.Keys(d.last))
 }
 
-// began records that a workflow has begun after a wait.
-func (d *queueDelay) began(now time.Time, waited time.Duration) {
-	if waited > maxQueueDelay {
-		d.late.Store(&now)
+// began records that a workflow of a website has begun after a wait.
+func (d *queueDelay) began(now time.Time, website string, waited time.Duration) {
+	if waited <= maxQueueDelay {
+		return
 	}
+	d.lock.Lock()
+	defer d.lock.Unlock()
+	d.last[website] = now
 }
 
 // InterceptWorkflow implements interceptor.WorkerInterceptor.
@@ -52,7 +62,8 @@ type beginning struct {
 // ExecuteWorkflow implements interceptor.WorkflowInboundInterceptor.
 func (b *beginning) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
 	if !workflow.IsReplaying(ctx) {
-		b.delay.began(time.Now(), workflow.Now(ctx).Sub(workflow.GetInfo(ctx).WorkflowStartTime))
+		info := workflow.GetInfo(ctx)
+		b.delay.began(time.Now(), info.Priority.FairnessKey, workflow.Now(ctx).Sub(info.WorkflowStartTime))
 	}
 	return b.Next.ExecuteWorkflow(ctx, in)
 }

@@ -148,7 +148,7 @@ type relayRun struct {
 	backlog         atomic.Bool   // the last claim has left deliveries that may start
 	pacing          pacing        // of the claims
 	full            []string      // websites from which the last claim took nothing for healthy, quick subscriptions
-	held            bool          // the last claim took nothing for other subscriptions
+	late            []string      // websites from which it took nothing else
 }
 
 type startResult struct {
@@ -159,8 +159,8 @@ type startResult struct {
 // loop claims deliveries when that is due, until ctx is done.
 func (r *relayRun) loop(ctx context.Context) {
 	for ctx.Err() == nil {
-		if room := r.room(); anyNotIn(r.full, room.full) || r.held && !room.behind {
-			r.full, r.held = nil, false
+		if room := r.room(); anyNotIn(r.full, room.full) || anyNotIn(r.late, room.late) {
+			r.full, r.late = nil, nil
 			r.pacing.wake(time.Now())
 		}
 		if !r.gate.isShut() && r.pacing.claimDue(time.Now(), r.freeStarters()) {
@@ -170,8 +170,10 @@ func (r *relayRun) loop(ctx context.Context) {
 		switch {
 		case r.gate.isShut():
 			pause = idlePoll
-		case len(r.full) > 0, r.held, !r.freeStarters().healthy && r.healthy.halfEmpty():
+		case len(r.full) > 0, !r.freeStarters().healthy && r.healthy.halfEmpty():
 			pause = min(pause, workPoll)
+		case len(r.late) > 0:
+			pause = min(pause, busyPoll)
 		}
 		timer := time.NewTimer(pause)
 		select {
@@ -186,12 +188,8 @@ func (r *relayRun) loop(ctx context.Context) {
 }
 
 func (r *relayRun) freeStarters() freeStarters {
-	room := r.room()
-	return freeStarters{
-		healthy: r.healthy.halfEmpty() && room.half(runtime.GOMAXPROCS(0)),
-		others:  r.others.halfEmpty() && !room.behind,
-		place:   r.healthy.free() > 0,
-	}
+	room := r.room().half(runtime.GOMAXPROCS(0))
+	return freeStarters{r.healthy.halfEmpty() && room, r.others.halfEmpty(), r.healthy.free() > 0}
 }
 
 // all reports whether all starters can take a large batch.
@@ -205,7 +203,7 @@ func (r *relayRun) claim(ctx context.Context) {
 	if err != nil && ctx.Err() == nil {
 		r.log.Error().Err(err).Msg("cannot claim deliveries; retrying")
 	}
-	r.full, r.held = limits.Full, limits.HoldReplays
+	r.full, r.late = limits.Full, limits.Late
 	r.pacing.overload.claimed(time.Now(), r.limits, claimed)
 	r.overloaded.Store(r.pacing.overload.at(time.Now()))
 	r.backlog.Store(claimed.More)

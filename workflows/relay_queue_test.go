@@ -66,7 +66,11 @@ func (q *queue) Claim(_ context.Context, _ time.Time, l app.ClaimLimits) (app.Cl
 	leave, err := q.enter("claim")
 	defer leave()
 	q.searches = append(q.searches, l)
-	claims := append(take(&q.queued, l.Batch), take(&q.slow, l.SlowBatch)...)
+	free := slices.IndexFunc(q.slow, func(c app.Claim) bool { return slices.Contains(l.Late, c.Queue) })
+	if free < 0 {
+		free = len(q.slow)
+	}
+	claims := append(take(&q.queued, l.Batch), take(&q.slow, min(free, l.SlowBatch))...)
 	return app.Claimed{Claims: claims, More: len(q.queued)+len(q.slow) > 0}, err
 }
 

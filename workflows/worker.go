@@ -49,7 +49,7 @@ func NewWorkers(
 	jobs *activities.Jobs, stopTimeout time.Duration,
 ) *Workers {
 	worker.SetStickyWorkflowCacheSize(stickyCache)
-	delay := new(queueDelay)
+	delay := newQueueDelay()
 	fast := localOptions(activities.FastSlots, stopTimeout)
 	fast.Interceptors = []interceptor.WorkerInterceptor{delay}
 	w := &Workers{
@@ -124,8 +124,8 @@ func Register(registry worker.WorkflowRegistry) {
 	}
 }
 
-// Behind reports whether workflows have lately waited more than two seconds in the task queue of deliveries.
-func (w *Workers) Behind() bool { return w.delay.behind(time.Now()) }
+// Late returns the websites whose workflows have lately waited too long in the task queue of deliveries.
+func (w *Workers) Late() []string { return w.delay.late(time.Now()) }
 
 // all returns the workers in the order in which they start.
 func (w *Workers) all() []worker.Worker {

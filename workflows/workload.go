@@ -14,11 +14,11 @@ type Workload struct {
 	Bursts   int // bursts in progress
 	// Websites is the number of bursts in progress that wait for deliveries of each website.
 	Websites map[string]int
-	// Behind tells that started workflows wait in Temporal for a worker.
-	Behind bool
+	// Late lists the websites whose workflows wait in Temporal until a worker begins them.
+	Late []string
 }
 
-// Limits of a relay's claims. Work beyond them would wait in the process or in Temporal, where websites take no turns,
+// Limits of a relay's claims. Work beyond them would wait in the process or in Temporal, where plans have counted it,
 // instead of in the queue.
 const (
 	attemptsPerProcessor = 256
@@ -33,9 +33,9 @@ type room struct {
 	// than it has in progress: one website gets half of them, two get a third each, and some are always free for
 	// others. A receiver that responds in just under a second, and thus counts as quick, would otherwise occupy all.
 	full []string
-	// behind holds back failing and slow subscriptions, and replays, whose workflows do not begin in the process that
-	// starts them.
-	behind bool
+	// late lists the websites whose replays, and deliveries to failing and slow subscriptions, stay in the queue. Of
+	// these, workflows wait in Temporal for a worker, already counted by their plan.
+	late []string
 }
 
 // half reports whether a large batch can be added to the workload.
@@ -45,10 +45,7 @@ func (r room) half(processors int) bool {
 
 // limit reduces the limits of a claim to the room.
 func (r room) limit(limits app.ClaimLimits) app.ClaimLimits {
-	if r.behind {
-		limits.SlowBatch, limits.HoldReplays = 0, true
-	}
-	limits.Batch = min(limits.Batch, r.attempts)
+	limits.Batch, limits.Late = min(limits.Batch, r.attempts), r.late
 	if limits.Burst > 1 {
 		limits.Batch = min(limits.Batch, limits.Burst*r.bursts)
 		limits.Full = r.full
@@ -66,7 +63,7 @@ func (r *relayRun) room() room {
 	free := room{
 		attempts: max(0, attemptsPerProcessor*processors-work.Attempts-claims),
 		bursts:   max(0, burstSlots*processors-work.Bursts-units),
-		behind:   work.Behind,
+		late:     work.Late,
 	}
 	for website, n := range work.Websites {
 		websites[website] += n

@@ -38,13 +38,11 @@ func TestRoomLimits(t *testing.T) {
 		"attempts, but no burst": {room{attempts: attemptsPerProcessor, bursts: 0}, 0, 0, false},
 		"bursts, but no attempt": {room{attempts: 0, bursts: burstSlots}, 0, 0, false},
 		"a full website":         {room{attempts: attemptsPerProcessor, bursts: burstSlots, full: full}, 64, 256, true},
-		"workers behind":         {room{attempts: attemptsPerProcessor, bursts: burstSlots, behind: true}, 64, 256, true},
+		"a late website":         {room{attempts: attemptsPerProcessor, bursts: burstSlots, late: full}, 64, 256, true},
 	} {
 		got, want := test.room.limit(limits), limits
 		want.Batch, want.BurstBatch, want.Full = test.batch, test.burstBatch, test.room.full
-		if test.room.behind {
-			want.SlowBatch, want.HoldReplays = 0, true
-		}
+		want.Late = test.room.late
 		if diff := cmp.Diff(want, got); diff != "" || test.room.half(1) != test.half {
 			t.Errorf("%s: half %v, want %v; limits (-want +got):\n%s", name, test.room.half(1), test.half, diff)
 		}
@@ -181,29 +179,33 @@ func TestRelayFollowsWorkload(t *testing.T) {
 	})
 }
 
-// While started workflows wait for a worker, deliveries that would wait behind them stay in their queues. The relay
-// still searches, but not more often than otherwise, and soon claims them when the workers have caught up.
-func TestRelayHoldsBackWhileWorkersAreBehind(t *testing.T) {
+// While workflows of a website wait for a worker, its deliveries that would wait behind them stay in their queue,
+// and those of others do not. The relay does not search more often than otherwise. When the website has caught up,
+// the relay claims them.
+func TestRelayHoldsBackLateWebsites(t *testing.T) {
 	var caughtUp atomic.Bool
-	r := &relayTest{queue: new(queue), load: func() Workload { return Workload{Behind: !caughtUp.Load()} }}
+	load := func() Workload {
+		if caughtUp.Load() {
+			return Workload{}
+		}
+		return Workload{Late: []string{"late"}}
+	}
+	r := &relayTest{queue: new(queue), load: load}
 	r.run(t, func() {
-		r.change(func() {
-			r.enqueue(1)
-			r.slow = []app.Claim{{ID: "slow"}}
-		})
+		r.change(func() { r.slow = []app.Claim{{ID: "other", Queue: "other"}, {ID: "held", Queue: "late"}} })
 		r.Wake()
 		time.Sleep(10*time.Second + idlePoll/2)
-		if started := r.starts(); !slices.Equal(started, []string{"1"}) {
-			t.Errorf("started %v while workers are behind, want only the healthy delivery", started)
+		if started := r.starts(); !slices.Equal(started, []string{"other"}) {
+			t.Errorf("started %v, want only that of the other website", started)
 		}
 		r.change(func() {
-			if n := len(r.searches); n > 20 {
-				t.Errorf("%d searches in 10 s, want at most 20", n)
+			if n := len(r.searches); n > 30 {
+				t.Errorf("%d searches in 10 s, want at most 30", n)
 			}
 		})
 		caughtUp.Store(true)
-		time.Sleep(workPoll)
-		if started := r.starts(); !slices.Equal(started, []string{"1", "slow"}) {
+		time.Sleep(busyPoll)
+		if started := r.starts(); !slices.Equal(started, []string{"other", "held"}) {
 			t.Errorf("started %v, want both", started)
 		}
 	})

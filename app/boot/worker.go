@@ -62,7 +62,7 @@ func startWorker(
 	workload := func() workflows.Workload {
 		return workflows.Workload{
 			Attempts: attempts.Working(), Bursts: bursts.InProgress(), Websites: bursts.Websites(),
-			Behind: workers.Behind(),
+			Late: workers.Late(),
 		}
 	}
 	start := startersOf(config, db, deliveries, workload, metrics, log)

@@ -59,9 +59,6 @@ func (q *Queue) candidates(ctx context.Context, now time.Time, limits app.ClaimL
 	if !now.Before(app.LastPlanStart(now, q.planWindow)) {
 		read.omitLimited() // their first attempts would be made in the next window
 	}
-	if limits.HoldReplays {
-		read.omitReplays()
-	}
 	return read.facts, nil
 }
 
@@ -138,15 +135,6 @@ func (r candidateRow) subscriptionFacts() schedule.Subscription {
 		})
 	}
 	return s
-}
-
-// omitReplays omits replays.
-func (f *factReader) omitReplays() {
-	for _, queue := range f.facts.Queues {
-		for i := range queue.Subscriptions {
-			queue.Subscriptions[i].Queued[schedule.Replay] = nil
-		}
-	}
 }
 
 // omitLimited omits the queues whose plan limits their starts.

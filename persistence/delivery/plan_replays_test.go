@@ -185,21 +185,3 @@ func TestReplayRestartsSchedule(t *testing.T) {
 		t.Errorf("claim of a second replay: got %+v, want 8 attempts and place 0", c)
 	}
 }
-
-// A claim that holds replays back takes the first deliveries of the same subscription.
-func TestHeldReplays(t *testing.T) {
-	t.Parallel()
-	db := persistencetest.New(t)
-	r := open(t, db, "one.example")
-	r.Subscribe(t, db, 0, app.EventOrderCreated)
-	r.replayAll(t, db, r.endedDeliveries(t, db, 20))
-	enqueue(t, db, app.EventOrderCreated, 3, r.Stores[0])
-	held := all
-	held.HoldReplays = true
-	if claims := claimAll(t, db.Queue, noon, held); len(claims) != 3 || countReplays(claims) != 0 {
-		t.Errorf("held: got %d claims, %d of replays, want 3 first deliveries", len(claims), countReplays(claims))
-	}
-	if claims := claimAll(t, db.Queue, noon, all); len(claims) != 20 || countReplays(claims) != 20 {
-		t.Errorf("then: got %d claims, %d of replays, want 20 replays", len(claims), countReplays(claims))
-	}
-}

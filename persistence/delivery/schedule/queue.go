@@ -10,13 +10,20 @@ import (
 func (q *Queue) starts(limits Limits) (starts []start, more bool) {
 	var lines [Classes][]start
 	places := map[*Subscription]int{}
+	full, late := slices.Contains(limits.Full, q.website()), slices.Contains(limits.Late, q.website())
 	for i := range q.Subscriptions {
 		s := &q.Subscriptions[i]
-		if places[s] = limits.places(s); places[s] <= 0 || s.prompt() && slices.Contains(limits.Full, q.website()) {
+		if late && !s.prompt() {
+			continue
+		}
+		if places[s] = limits.places(s); places[s] <= 0 || s.prompt() && full {
 			places[s], more = 0, true
 			continue
 		}
 		for class := range lines {
+			if late && Class(class) == Replay {
+				continue
+			}
 			lines[class] = append(lines[class], q.read(s, Class(class), places[s])...)
 		}
 	}

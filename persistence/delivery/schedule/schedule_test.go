@@ -118,6 +118,29 @@ func TestFullQueueWaits(t *testing.T) {
 	}
 }
 
+// A late website gets first deliveries to healthy, quick subscriptions only, also if starts are scarce. Other websites
+// do not wait.
+func TestLateWebsite(t *testing.T) {
+	t.Parallel()
+	for _, window := range []Window{{}, {Start: noon, Limit: 1_000}, {Start: noon, Limit: 1_000, Started: 980}} {
+		of := func(website string) Queue {
+			failing := healthy(app.SubscriptionID(website+" failing"), [Classes][]Delivery{First: deliveries(0, 9)})
+			failing.Healthy, failing.Responses = false, 100
+			queued := [Classes][]Delivery{First: deliveries(500, 3), Replay: deliveries(100, 4)}
+			return Queue{ID: website, Window: window, Scarce: window.Started > 0, Subscriptions: []Subscription{
+				healthy(app.SubscriptionID(website), queued), failing,
+			}}
+		}
+		limits := unbounded(64)
+		limits.Late = []string{"late"}
+		decision := Decide(noon, Facts{Queues: []Queue{of("late"), of("other")}}, limits)
+		want := map[app.SubscriptionID]int{"late": 3, "other": 7, "other failing": 9}
+		if diff := gocmp.Diff(want, perSubscription(decision.Claims)); diff != "" {
+			t.Errorf("%+v: claims by subscription (-want +got): %s", window, diff)
+		}
+	}
+}
+
 func TestSubscriptionsTakeTurnsUnlessScarce(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
