@@ -38,6 +38,7 @@ type sentNotice struct {
 	items     bool // the change at updatedAt was reported as one of items
 	status    app.OrderStatus
 	reminded  bool // a reminder was sent
+	early     bool // the version was sent with a change of deliveries or a reminder, and its own notice not yet
 	at        time.Time
 }
 
@@ -85,7 +86,8 @@ func (f *orderFeed) findMissed(ctx context.Context) {
 
 // changed sends a notice to the streams of its store, unless they have received this or a later version of the order. A
 // tick of an item or a printed slip does not change the version: it is sent if updatedAt is later. A change of
-// deliveries is always sent, with the latest version. A reminder is sent once, unless the order has changed since.
+// deliveries is always sent, with the latest version; it can precede the notice of that version, and of earlier ones,
+// which are not sent then. A reminder is sent once, unless the order has changed since.
 func (f *orderFeed) changed(notice app.OrderNotice) {
 	f.withStore(notice.StoreID, func(s *storeReaders) {
 		sent, ok := f.sent[notice.ID]
@@ -99,16 +101,19 @@ func (f *orderFeed) changed(notice app.OrderNotice) {
 			if ok && (sent.reminded || sent.version > notice.Version) {
 				return
 			}
-		case ok && !notice.Deliveries && !notice.UpdatedAt.After(sent.updatedAt.Time) &&
-			notice.Version <= sent.version && !unmarked:
+		case ok && !notice.Deliveries && notice.Version < sent.version:
 			return
-		case ok && !notice.Deliveries && notice.Version == sent.version:
+		case ok && !notice.Deliveries && !notice.UpdatedAt.After(sent.updatedAt.Time) &&
+			notice.Version == sent.version && !unmarked:
+			return
+		case ok && !notice.Deliveries && notice.Version == sent.version && !sent.early:
 			notice.Items = true
 		}
 		f.sent[notice.ID] = sentNotice{
 			version: notice.Version, updatedAt: notice.UpdatedAt.OrLater(sent.updatedAt), status: notice.Status,
 			items:    notice.Items || sent.items && !notice.UpdatedAt.After(sent.updatedAt.Time),
 			reminded: sent.reminded || notice.Reminder, at: f.now(),
+			early: notice.UpdatedAt.IsZero() && (sent.early || notice.Version > sent.version),
 		}
 		f.send(s, message{text: orderText(notice), size: 1})
 	})

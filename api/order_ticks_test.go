@@ -290,3 +290,31 @@ func TestStreamReportsTicksThatWereFoundBefore(t *testing.T) {
 		t.Errorf("next event: got %+v, want version 2", got)
 	}
 }
+
+// A change of deliveries can precede the notice of its version, and that of the version before. The versions ascend
+// nevertheless, and the notice of the latest one is not taken for a tick.
+func TestStreamAscendsBesideDeliveries(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	placed, _ := w.twoLines()
+	var feed *orderFeed
+	s := w.watch(w.streamsOn(func(server *Server) { feed = server.orderFeed }), w.tokens["STAFF"])
+	notice := func(version int64) app.OrderNotice {
+		return app.OrderNotice{
+			StoreID: w.stores["own"].id, ID: placed.ID, Number: placed.Number, Status: placed.Status, Version: version,
+			UpdatedAt: app.At(noon.Add(time.Duration(version) * time.Minute)),
+		}
+	}
+	delivered := notice(3)
+	delivered.Deliveries, delivered.UpdatedAt = true, app.Time{}
+	for _, n := range []app.OrderNotice{notice(1), delivered, notice(2), notice(3), notice(4)} {
+		feed.changed(n)
+	}
+	want := orderEvent{ID: placed.ID, Number: placed.Number, Status: placed.Status}
+	for _, next := range []orderEvent{{Version: 1}, {Version: 3, Deliveries: true}, {Version: 3}, {Version: 4}} {
+		want.Version, want.Deliveries = next.Version, next.Deliveries
+		if got := s.order(); got != want {
+			t.Errorf("event: got %+v, want %+v", got, want)
+		}
+	}
+}
