@@ -101,19 +101,20 @@ func (f *orderFeed) changed(notice app.OrderNotice) {
 			if ok && (sent.reminded || sent.version > notice.Version) {
 				return
 			}
-		case ok && !notice.Deliveries && notice.Version < sent.version:
+		case !ok || notice.Deliveries:
+		case notice.Version < sent.version:
 			return
-		case ok && !notice.Deliveries && !notice.UpdatedAt.After(sent.updatedAt.Time) &&
-			notice.Version == sent.version && !unmarked:
+		case notice.Version > sent.version || sent.early:
+		case !notice.UpdatedAt.After(sent.updatedAt.Time) && !unmarked:
 			return
-		case ok && !notice.Deliveries && notice.Version == sent.version && !sent.early:
+		default:
 			notice.Items = true
 		}
 		f.sent[notice.ID] = sentNotice{
 			version: notice.Version, updatedAt: notice.UpdatedAt.OrLater(sent.updatedAt), status: notice.Status,
 			items:    notice.Items || sent.items && !notice.UpdatedAt.After(sent.updatedAt.Time),
 			reminded: sent.reminded || notice.Reminder, at: f.now(),
-			early: notice.UpdatedAt.IsZero() && (sent.early || notice.Version > sent.version),
+			early: (notice.Deliveries || notice.Reminder) && (sent.early || notice.Version > sent.version),
 		}
 		f.send(s, message{text: orderText(notice), size: 1})
 	})

@@ -292,7 +292,8 @@ func TestStreamReportsTicksThatWereFoundBefore(t *testing.T) {
 }
 
 // A change of deliveries can precede the notice of its version, and that of the version before. The versions ascend
-// nevertheless, and the notice of the latest one is not taken for a tick.
+// nevertheless, and the notice of the latest one is sent once, also if its time is that of its predecessor, and is not
+// taken for a tick.
 func TestStreamAscendsBesideDeliveries(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)
@@ -305,13 +306,23 @@ func TestStreamAscendsBesideDeliveries(t *testing.T) {
 			UpdatedAt: app.At(noon.Add(time.Duration(version) * time.Minute)),
 		}
 	}
-	delivered := notice(3)
-	delivered.Deliveries, delivered.UpdatedAt = true, app.Time{}
-	for _, n := range []app.OrderNotice{notice(1), delivered, notice(2), notice(3), notice(4)} {
+	delivered := func(version int64) app.OrderNotice {
+		n := notice(version)
+		n.Deliveries, n.UpdatedAt = true, app.Time{}
+		return n
+	}
+	sameTime := notice(5)
+	sameTime.UpdatedAt = notice(4).UpdatedAt
+	for _, n := range []app.OrderNotice{
+		notice(1), delivered(3), notice(2), notice(3), notice(3), notice(4), delivered(5), sameTime, sameTime, notice(6),
+	} {
 		feed.changed(n)
 	}
 	want := orderEvent{ID: placed.ID, Number: placed.Number, Status: placed.Status}
-	for _, next := range []orderEvent{{Version: 1}, {Version: 3, Deliveries: true}, {Version: 3}, {Version: 4}} {
+	for _, next := range []orderEvent{
+		{Version: 1}, {Version: 3, Deliveries: true}, {Version: 3}, {Version: 4}, {Version: 5, Deliveries: true},
+		{Version: 5}, {Version: 6},
+	} {
 		want.Version, want.Deliveries = next.Version, next.Deliveries
 		if got := s.order(); got != want {
 			t.Errorf("event: got %+v, want %+v", got, want)
