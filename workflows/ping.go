@@ -73,7 +73,7 @@ func (c *Client) TestSubscription(ctx context.Context, test app.WebhookTest) (ap
 		WorkflowExecutionTimeout: timeout,
 		StaticSummary:            fmt.Sprintf("test.ping for %s", test.SubscriptionID),
 		WorkflowIDConflictPolicy: enums.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
-		// A test takes turns with the deliveries that wait for a worker, also with those of its own website.
+		// The tests of a store have turns of their own, so that none waits behind deliveries.
 		Priority: temporal.Priority{FairnessKey: string(test.StoreID) + "/ping"},
 		TypedSearchAttributes: temporal.NewSearchAttributes(
 			attributeIDs.ValueSet([]string{string(test.EventID), string(test.StoreID), string(test.SubscriptionID)}),

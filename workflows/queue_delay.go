@@ -11,18 +11,18 @@ import (
 )
 
 const (
-	maxQueueDelay = 2 * time.Second        // the website of a workflow that waits longer for its first task is late
-	lateTime      = 250 * time.Millisecond // duration of that state; meanwhile, the next such workflow begins
+	maxQueueDelay = 2 * time.Second        // the website of a delivery that waits longer for its first task is late
+	lateTime      = 250 * time.Millisecond // duration of that state; meanwhile, the next such delivery begins
 )
 
-// queueDelay tracks the websites whose workflows wait in the task queue of deliveries because workers lack processor
-// time. Temporal gives websites turns there by the workflows' fairness keys. Eager starts never wait. A first task that
-// is repeated because its worker died counts, too.
+// queueDelay tracks the websites whose deliveries wait in their task queue because workers lack processor time.
+// Temporal gives websites turns there by the workflows' fairness keys. Eager starts never wait. A first task that is
+// repeated because its worker died counts, too.
 type queueDelay struct {
 	interceptor.WorkerInterceptorBase
 
 	lock sync.Mutex
-	last map[string]time.Time // times at which late workflows began, by website
+	last map[string]time.Time // times at which late deliveries began, by website
 }
 
 func newQueueDelay() *queueDelay { return &queueDelay{last: map[string]time.Time{}} }
@@ -35,7 +35,7 @@ func (d *queueDelay) late(now time.Time) []string {
 	return slices.Sorted(maps.Keys(d.last))
 }
 
-// began records that a workflow of a website has begun after a wait.
+// began records that a delivery of a website has begun after a wait.
 func (d *queueDelay) began(now time.Time, website string, waited time.Duration) {
 	if waited <= maxQueueDelay {
 		return
@@ -61,8 +61,8 @@ type beginning struct {
 
 // ExecuteWorkflow implements interceptor.WorkflowInboundInterceptor.
 func (b *beginning) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
-	if !workflow.IsReplaying(ctx) {
-		info := workflow.GetInfo(ctx)
+	info := workflow.GetInfo(ctx)
+	if info.WorkflowType.Name == workflowDelivery && !workflow.IsReplaying(ctx) {
 		b.delay.began(time.Now(), info.Priority.FairnessKey, workflow.Now(ctx).Sub(info.WorkflowStartTime))
 	}
 	return b.Next.ExecuteWorkflow(ctx, in)

@@ -10,7 +10,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 )
 
-// A website is late for a moment after a process began a workflow of it that had waited too long.
+// A website is late for a moment after a process began a delivery of it that had waited too long.
 func TestQueueDelay(t *testing.T) {
 	t.Parallel()
 	delay, now := newQueueDelay(), time.Now()
@@ -46,19 +46,29 @@ func (e *early) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWor
 	return e.Next.ExecuteWorkflow(ctx, in)
 }
 
-// A worker measures the time from the start of a workflow to its first task.
+// A worker measures the time from the start of a delivery's workflow to its first task. Other workflows do not count.
 func TestQueueDelayOfAWorkflow(t *testing.T) {
 	t.Parallel()
-	for waited, want := range map[time.Duration][]string{0: nil, maxQueueDelay + 1: {"web_1"}} {
+	for name, test := range map[string]struct {
+		workflow string
+		waited   time.Duration
+		want     []string
+	}{
+		"prompt": {workflowDelivery, 0, nil},
+		"late":   {workflowDelivery, maxQueueDelay + 1, []string{"web_1"}},
+		"a test": {workflowTest, maxQueueDelay + 1, nil},
+	} {
 		delay, env := newQueueDelay(), environment()
-		chain := []interceptor.WorkerInterceptor{&early{by: waited}, delay}
+		chain := []interceptor.WorkerInterceptor{&early{by: test.waited}, delay}
 		env.SetWorkerOptions(worker.Options{Interceptors: chain})
-		env.ExecuteWorkflow(func(workflow.Context) error { return nil })
+		nothing := func(workflow.Context) error { return nil }
+		env.RegisterWorkflowWithOptions(nothing, workflow.RegisterOptions{Name: test.workflow})
+		env.ExecuteWorkflow(test.workflow)
 		if err := env.GetWorkflowError(); err != nil {
 			t.Fatal(err)
 		}
-		if late := delay.late(time.Now()); !slices.Equal(late, want) {
-			t.Errorf("late websites after a wait of %s: got %v, want %v", waited, late, want)
+		if late := delay.late(time.Now()); !slices.Equal(late, test.want) {
+			t.Errorf("%s: late websites: got %v, want %v", name, late, test.want)
 		}
 	}
 }

@@ -124,7 +124,7 @@ func Register(registry worker.WorkflowRegistry) {
 	}
 }
 
-// Late returns the websites whose workflows have lately waited too long in the task queue of deliveries.
+// Late returns the websites whose deliveries have lately waited too long for a worker.
 func (w *Workers) Late() []string { return w.delay.late(time.Now()) }
 
 // all returns the workers in the order in which they start.

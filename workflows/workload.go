@@ -14,7 +14,7 @@ type Workload struct {
 	Bursts   int // bursts in progress
 	// Websites is the number of bursts in progress that wait for deliveries of each website.
 	Websites map[string]int
-	// Late lists the websites whose workflows wait in Temporal until a worker begins them.
+	// Late lists the websites whose deliveries wait in Temporal until a worker begins them.
 	Late []string
 }
 
@@ -33,8 +33,8 @@ type room struct {
 	// than it has in progress: one website gets half of them, two get a third each, and some are always free for
 	// others. A receiver that responds in just under a second, and thus counts as quick, would otherwise occupy all.
 	full []string
-	// late lists the websites whose replays, and deliveries to failing and slow subscriptions, stay in the queue. Of
-	// these, workflows wait in Temporal for a worker, already counted by their plan.
+	// late lists the websites whose replays, and deliveries to failing and slow subscriptions, stay in the queue. Others
+	// of them already wait in Temporal.
 	late []string
 }
 
